@@ -1,1 +1,3 @@
-//! x
+//! Library behind the miles tools: reading what a miles run writes, exactly and fast.
+
+pub mod output;
