@@ -112,12 +112,25 @@ impl Options {
     /// # Errors
     /// A usage error ([`OutputError::is_usage`]) before anything is touched, or the system's.
     pub fn open(&self, columns: &[Column]) -> Result<Output, OutputError> {
+        self.open_after(columns, None)
+    }
+
+    /// Like [`Options::open`], with something to do once, just before the first byte leaves, such as
+    /// taking a progress bar off the terminal.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open_after(
+        &self,
+        columns: &[Column],
+        before_first_byte: Option<Box<dyn FnOnce() + Send>>,
+    ) -> Result<Output, OutputError> {
         let format = self.resolve_format()?;
         let picks = self.pick(columns)?;
-        let destination = match self.file() {
-            Some(path) => Destination::file(path)?,
-            None => Destination::stdout(),
-        };
+        let mut destination = self.destination()?;
+        if let Some(action) = before_first_byte {
+            destination.before_first_byte(action);
+        }
         Output::new(format, destination, columns, picks, self)
     }
 
@@ -136,12 +149,16 @@ impl Options {
     /// # Errors
     /// [`OutputError`] when the destination cannot be written.
     pub fn write_document(&self, bytes: &[u8]) -> Result<(), OutputError> {
-        let mut destination = match self.file() {
-            Some(path) => Destination::file(path)?,
-            None => Destination::stdout(),
-        };
+        let mut destination = self.destination()?;
         destination.buffer().extend_from_slice(bytes);
         quiet(destination.commit()).map(|_| ())
+    }
+
+    fn destination(&self) -> Result<Destination, OutputError> {
+        match self.file() {
+            Some(path) => Destination::file(path),
+            None => Ok(Destination::stdout()),
+        }
     }
 
     /// Positions of the asked-for columns.
