@@ -16,7 +16,7 @@ pub const TOOL: &str = "miles";
 
 /// Tools for the run directories of miles, an RL post-training framework.
 #[derive(Debug, Parser)]
-#[command(name = "miles", bin_name = "miles", version, max_term_width = 100)]
+#[command(name = "miles", version, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
 #[command(after_help = "miles TOOL … is the same as miles-TOOL …; miles TOOL --help has examples.")]
 pub struct MilesArgs {

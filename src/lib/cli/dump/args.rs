@@ -22,7 +22,7 @@ Exit status: 0 ok, 2 error, 64 usage, 75 still being written (try again).";
 ///
 /// Rows go to stdout: a table on a terminal, one JSON object a line in a pipe.
 #[derive(Debug, Parser)]
-#[command(name = "miles-dump", bin_name = "miles-dump", version, after_help = TOOL_EXAMPLES, max_term_width = 100)]
+#[command(name = "miles-dump", version, after_help = TOOL_EXAMPLES, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
 pub struct DumpArgs {
     /// Options of every tool.
@@ -41,7 +41,7 @@ pub enum DumpCommand {
     /// One row a train step: number of samples and the eight dump/* metrics
     Steps(StepsArgs),
     /// One row a sample: reward, lengths, versions, and masked statistics of the train side
-    Summary(StepArgs),
+    Summary(SummaryArgs),
     /// One row a group (prompt): reward spread, lengths, zero-std groups
     Groups(GroupsArgs),
     /// One row a sample as it was dumped: every key but the per-token lists
@@ -76,14 +76,14 @@ Examples:
   miles-dump steps --columns rollout_id,dump/reward_mean -o reward.csv")]
 pub struct StepsArgs {}
 
-/// `summary`, and the part that `groups` shares.
+/// `summary`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   miles-dump summary latest
   miles-dump summary 3-7 | jq 'select(.mixed_version)'
   miles-dump summary 12 --eval --columns sample_index,reward")]
-pub struct StepArgs {
+pub struct SummaryArgs {
     #[arg(value_name = "RID", help = RID_HELP)]
     /// Which steps.
     pub steps: Steps,

@@ -21,8 +21,8 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         Kind::Int => leaf(name, Physical::INT64, None),
         Kind::Float32 => leaf(name, Physical::FLOAT, None),
         Kind::Float64 => leaf(name, Physical::DOUBLE, None),
-        Kind::Text => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Json => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::Json)),
+        // Polars reads Parquet's own JSON type as raw bytes, so JSON is marked as the text it is.
+        Kind::Text | Kind::Json => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Ints => list(name, leaf("element", Physical::INT32, None)?),
         Kind::Mask => list(name, leaf("element", Physical::INT32, Some(LogicalType::integer(8, true)))?),
         Kind::Floats => list(name, leaf("element", Physical::FLOAT, None)?),
