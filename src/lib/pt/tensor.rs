@@ -367,17 +367,9 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// As [`Tensor::elements`]; also when they are no floats or integers.
     pub fn to_f32(&self) -> Result<Cow<'a, [f32]>, Error> {
-        if self.dtype == Dtype::F32 && self.is_contiguous() && !self.negate && !self.r.file.archive().is_big_endian() {
-            let n = self.checked_len()?;
-            if n == 0 {
-                return Ok(Cow::Borrowed(&[]));
-            }
-            if let Cow::Borrowed(bytes) = self.bytes()? {
-                let start = self.offset as usize * 4;
-                let view = bytes.get(start..start + 4 * n).unwrap_or_default();
-                if let Some(floats) = cast_f32(view) {
-                    return Ok(Cow::Borrowed(floats));
-                }
+        if self.dtype == Dtype::F32 {
+            if let Some(floats) = self.borrow(cast::<f32>)? {
+                return Ok(Cow::Borrowed(floats));
             }
         }
         Ok(Cow::Owned(match self.elements()? {
@@ -387,6 +379,34 @@ impl<'a> Tensor<'a> {
             Elements::Bool(v) => v.into_iter().map(|x| f32::from(u8::from(x))).collect(),
             _ => return Err(self.r.unexpected(format!("a {} tensor where floats belong", self.dtype.name()))),
         }))
+    }
+
+    /// The elements as `i32`, borrowed from the file when they lie there as such.
+    ///
+    /// # Errors
+    /// As [`Tensor::to_ints`].
+    pub fn to_i32(&self) -> Result<Cow<'a, [i32]>, Error> {
+        if self.dtype == Dtype::I32 {
+            if let Some(ints) = self.borrow(cast::<i32>)? {
+                return Ok(Cow::Borrowed(ints));
+            }
+        }
+        self.to_ints().map(Cow::Owned)
+    }
+
+    /// The mapped bytes of a contiguous view as what `cast` makes of them.
+    fn borrow<T>(&self, cast: impl Fn(&'a [u8]) -> Option<&'a [T]>) -> Result<Option<&'a [T]>, Error> {
+        if !self.is_contiguous() || self.negate || self.r.file.archive().is_big_endian() {
+            return Ok(None);
+        }
+        let size = self.dtype.size() as usize;
+        let n = self.checked_len()?;
+        if n == 0 {
+            return Ok(Some(&[]));
+        }
+        let Cow::Borrowed(bytes) = self.bytes()? else { return Ok(None) };
+        let start = self.offset as usize * size;
+        Ok(bytes.get(start..start + n * size).and_then(cast))
     }
 
     /// The elements as integers of a type, converted from any integer dtype or bool.
@@ -404,14 +424,19 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Bytes of a mapped file as floats, when they are aligned and the machine is little-endian.
-fn cast_f32(bytes: &[u8]) -> Option<&[f32]> {
+/// Types of which every bit pattern is a value.
+trait Plain: Copy {}
+impl Plain for f32 {}
+impl Plain for i32 {}
+
+/// Bytes of a mapped file as numbers, when they are aligned and the machine is little-endian.
+fn cast<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     if cfg!(target_endian = "big") {
         return None;
     }
-    // SAFETY: every bit pattern is an f32; `align_to` gives only what is aligned.
-    let (head, floats, tail) = unsafe { bytes.align_to::<f32>() };
-    (head.is_empty() && tail.is_empty()).then_some(floats)
+    // SAFETY: every bit pattern is a value of T; `align_to` gives only what is aligned.
+    let (head, values, tail) = unsafe { bytes.align_to::<T>() };
+    (head.is_empty() && tail.is_empty()).then_some(values)
 }
 
 /// A NumPy array whose bytes lie in the pickle.
