@@ -84,6 +84,19 @@ fn man_writes_a_page_for_every_tool_and_command() {
 }
 
 #[test]
+fn a_full_disk_is_one_line_and_exit_2() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    };
+    let miles = env!("CARGO_BIN_EXE_miles");
+    let output = Command::new(miles).args(["completions", "bash"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("miles: stdout: No space left on device"), "{}", stderr(&output));
+    assert_eq!(stderr(&output).lines().count(), 1);
+}
+
+#[test]
 fn a_closed_pipe_ends_quietly() {
     let script = format!(
         "{} completions zsh | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",

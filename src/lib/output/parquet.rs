@@ -42,7 +42,7 @@ impl Parquet {
             let properties = properties(columns)?;
             SerializedFileWriter::new(destination, schema, Arc::new(properties))
         };
-        let writer = open().map_err(|source| OutputError::Parquet { destination: name.clone(), source })?;
+        let writer = open().map_err(|source| OutputError::from_parquet(&name, source))?;
         let columns = columns.iter().map(|column| Gathered::new(column.kind)).collect();
         Ok(Self { writer, name, columns, rows: 0, bytes: 0 })
     }
@@ -61,7 +61,7 @@ impl Parquet {
         let written = write();
         self.rows = 0;
         self.bytes = 0;
-        written.map_err(|source| OutputError::Parquet { destination: self.name.clone(), source })
+        written.map_err(|source| OutputError::from_parquet(&self.name, source))
     }
 }
 
@@ -82,7 +82,7 @@ impl Writer for Parquet {
             self.write_group()?;
         }
         let Self { writer, name, .. } = *self;
-        writer.into_inner().map_err(|source| OutputError::Parquet { destination: name, source })
+        writer.into_inner().map_err(|source| OutputError::from_parquet(&name, source))
     }
 }
 
