@@ -2,6 +2,8 @@
 
 use std::io;
 
+use parquet::errors::ParquetError;
+
 use super::Kind;
 
 /// Why rows could not be written.
@@ -23,7 +25,7 @@ pub enum OutputError {
         destination: String,
         /// What the encoder said.
         #[source]
-        source: parquet::errors::ParquetError,
+        source: ParquetError,
     },
     /// `--columns` names a column that the rows do not have.
     #[error("there is no column '{name}'")]
@@ -90,16 +92,19 @@ impl OutputError {
 
     /// True when the reader at the other end of the pipe has gone.
     pub(super) fn is_closed_pipe(&self) -> bool {
-        let source: Option<&(dyn std::error::Error + 'static)> = match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Parquet { source: parquet::errors::ParquetError::External(source), .. } => {
-                Some(source.as_ref())
-            }
-            _ => None,
-        };
-        source
-            .and_then(|source| source.downcast_ref::<io::Error>())
-            .is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What the Parquet encoder said; the system's own errors come out of its wrapping.
+    pub(super) fn from_parquet(destination: &str, source: ParquetError) -> Self {
+        let destination = destination.to_owned();
+        match source {
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(source) => Self::Io { destination, source: *source },
+                Err(inner) => Self::Parquet { destination, source: ParquetError::External(inner) },
+            },
+            source => Self::Parquet { destination, source },
+        }
     }
 
     /// What to do about it, in one clause.
