@@ -1,3 +1,4 @@
 //! Library behind the miles tools: reading what a miles run writes, exactly and fast.
 
 pub mod output;
+pub mod record;
