@@ -2,3 +2,5 @@
 
 pub mod output;
 pub mod record;
+pub mod telemetry;
+pub mod timeline;
