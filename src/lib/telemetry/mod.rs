@@ -18,7 +18,7 @@ mod window;
 pub use documents::{CatalogLane, LaneCatalog, Meta};
 pub use lines::{Line, Lines};
 pub use partition::{Partition, partitions};
-pub use scan::{Damage, DamagedFile, Found, newest, scan};
+pub use scan::{Damage, DamagedFile, Found, counted, newest, scan};
 pub use window::{TimeArg, TimeError, Window};
 
 /// Folder of the telemetry inside a run directory.

@@ -59,34 +59,37 @@ impl Damage {
     /// files are named, the rest are summed up.
     #[must_use]
     pub fn notes(&self, most: usize) -> Vec<String> {
-        let lines = |count: u64| {
-            if count == 1 { "1 damaged line".to_owned() } else { format!("{count} damaged lines") }
-        };
         let mut notes: Vec<String> = self
             .files
             .iter()
             .take(most)
-            .map(|file| {
-                let DamagedFile { path, lines: count, first, reason } = file;
-                format!("{}: {} skipped (first at byte {first}: {reason})", shown(path), lines(*count))
+            .map(|DamagedFile { path, lines, first, reason }| {
+                let lines = counted(*lines, "damaged line");
+                format!("{}: {lines} skipped (first at byte {first}): {reason}", shown(path))
             })
             .collect();
         let rest = self.files.get(most..).unwrap_or_default();
         if !rest.is_empty() {
-            let count = rest.iter().map(|file| file.lines).sum();
-            notes.push(format!("{} skipped in {} more files", lines(count), rest.len()));
+            let lines = rest.iter().map(|file| file.lines).sum();
+            let files = counted(rest.len() as u64, "more file");
+            notes.push(format!("{} skipped in {files}", counted(lines, "damaged line")));
         }
         if self.surrogates > 0 {
-            notes.push(format!("{} lone surrogate escapes read as U+FFFD", self.surrogates));
+            notes.push(format!("{} read as U+FFFD", counted(self.surrogates, "lone surrogate escape")));
         }
         if self.untimed > 0 {
-            notes.push(format!(
-                "{} records without a time are in no time window and were left out",
-                self.untimed
-            ));
+            let records = counted(self.untimed, "record");
+            notes.push(format!("{records} without a time left out, being in no time window"));
         }
         notes
     }
+}
+
+/// `1 line`, `2 lines`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// Hands every record of `stream` inside `window` to `visit`, oldest file first and in the order of

@@ -1,0 +1,6 @@
+//! `miles-dump`: what a run's dumps hold.
+
+pub mod metrics;
+pub mod stream;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,3 @@
+//! The command line: one folder a tool.
+
+pub mod dump;
