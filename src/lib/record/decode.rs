@@ -9,7 +9,8 @@ use super::types::Record;
 pub struct Decoded<'a> {
     /// The record.
     pub record: Record<'a>,
-    /// The line as strict JSON: the bytes of the line itself wherever they are strict.
+    /// The line as strict JSON: the bytes of the line itself wherever they are strict. Numbers keep
+    /// their digits, those that no float holds too.
     pub text: &'a str,
     /// Escaped lone surrogates read as U+FFFD.
     pub surrogates: u64,
