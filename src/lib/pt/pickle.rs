@@ -1,0 +1,569 @@
+//! The pickle machine: runs the opcodes of protocols 2 to 5 into an arena, executes nothing.
+//!
+//! A [`Value`] is a 16-byte copyable handle. Strings and bytes are offsets of their opcode in the
+//! pickle, containers and records are indices of a [`Node`], so a list that is memoised while empty
+//! and filled later is the same list under every name that refers to it.
+
+use std::collections::HashMap;
+
+use super::Limits;
+use super::error::{ErrorKind, Fault};
+use super::number::{self, Span};
+use super::opcode::*;
+
+/// A handle to one value of a pickle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    /// An int beyond 64 bits: where its `LONG1`, `LONG4` or `LONG` is.
+    Long(u64),
+    /// Where the string's opcode is.
+    Str(u64),
+    /// Where the bytes' opcode is.
+    Bytes(u64),
+    /// Where a `GLOBAL` opcode is.
+    Global(u64),
+    Node(u32),
+}
+
+/// What a handle of kind [`Value::Node`] refers to.
+#[derive(Debug)]
+pub(super) enum Node {
+    List(Vec<Value>),
+    /// A list that holds nothing but numbers so far.
+    Numbers(Vec<Span>),
+    Dict(Vec<(Value, Value)>),
+    Set(Vec<Value>),
+    Tuple(Box<[Value]>),
+    /// Module and name of a `STACK_GLOBAL`.
+    Global(Value, Value),
+    /// A persistent id: torch's storages.
+    Persistent(Value),
+    Record(Box<Record>),
+}
+
+/// What `REDUCE`, `NEWOBJ` and `NEWOBJ_EX` would have called, and what was then put into it.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub callable: Value,
+    pub args: Value,
+    pub kwargs: Option<Value>,
+    pub state: Option<Value>,
+    pub items: Vec<Value>,
+    pub entries: Vec<(Value, Value)>,
+}
+
+/// The values of a pickle.
+#[derive(Debug)]
+pub(super) struct Arena {
+    pub nodes: Vec<Node>,
+    pub root: Value,
+}
+
+/// Runs a whole pickle. `progress` hears the position from time to time.
+pub(super) fn run(pickle: &[u8], limits: &Limits, progress: &mut dyn FnMut(usize)) -> Result<Arena, Fault> {
+    let mut m = Machine {
+        b: pickle,
+        pos: 0,
+        op_at: 0,
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: Memo::default(),
+        nodes: Vec::new(),
+        spent: 0,
+        budget: limits.arena_bytes,
+        last_number: (usize::MAX, 0),
+        reported: 0,
+        progress,
+    };
+    let root = m.run()?;
+    Ok(Arena { nodes: m.nodes, root })
+}
+
+#[derive(Default)]
+struct Memo {
+    dense: Vec<Option<Value>>,
+    sparse: HashMap<u32, Value>,
+    puts: u32,
+}
+
+impl Memo {
+    fn put(&mut self, index: u32, value: Value) {
+        self.puts = self.puts.wrapping_add(1);
+        let at = index as usize;
+        // Picklers number from 0 without gaps. An index far beyond that was made up, and must not
+        // decide how much is reserved.
+        if at < self.dense.len() {
+            self.dense[at] = Some(value);
+        } else if at < self.dense.len() + 1024 {
+            self.dense.resize(at + 1, None);
+            self.dense[at] = Some(value);
+        } else {
+            self.sparse.insert(index, value);
+        }
+    }
+
+    fn get(&self, index: u32) -> Option<Value> {
+        match self.dense.get(index as usize) {
+            Some(Some(v)) => Some(*v),
+            _ => self.sparse.get(&index).copied(),
+        }
+    }
+}
+
+struct Machine<'a> {
+    b: &'a [u8],
+    pos: usize,
+    /// Where the current opcode is, for errors.
+    op_at: usize,
+    stack: Vec<Value>,
+    marks: Vec<usize>,
+    memo: Memo,
+    nodes: Vec<Node>,
+    spent: usize,
+    budget: usize,
+    /// Where the last number opcode began and ended: an `APPEND` right behind it extends a span.
+    last_number: (usize, usize),
+    reported: usize,
+    progress: &'a mut dyn FnMut(usize),
+}
+
+/// How often [`run`]'s `progress` is called, in bytes.
+const REPORT: usize = 8 << 20;
+
+impl<'a> Machine<'a> {
+    fn run(&mut self) -> Result<Value, Fault> {
+        loop {
+            self.op_at = self.pos;
+            if self.pos - self.reported >= REPORT {
+                self.reported = self.pos;
+                (self.progress)(self.pos);
+            }
+            let op = self.u8()?;
+            match op {
+                BINGET => {
+                    let i = self.u8()?;
+                    self.recall(u32::from(i))?;
+                }
+                LONG_BINGET => {
+                    let i = self.u32()?;
+                    self.recall(i)?;
+                }
+                BINPUT => {
+                    let i = self.u8()?;
+                    self.memoise(u32::from(i))?;
+                }
+                LONG_BINPUT => {
+                    let i = self.u32()?;
+                    self.memoise(i)?;
+                }
+                MEMOIZE => self.memoise(self.memo.puts)?,
+                BININT | BININT1 | BININT2 | BINFLOAT | NEWTRUE | NEWFALSE => self.number()?,
+                LONG1 => self.long1()?,
+                LONG4 => {
+                    let n = self.u32()? as usize;
+                    let body = self.take(n)?;
+                    let value = number::long_to_i64(body).map_or(Value::Long(self.op_at as u64), Value::Int);
+                    self.push(value)?;
+                }
+                INT | LONG | FLOAT => {
+                    let value = self.text_number(op)?;
+                    self.push(value)?;
+                }
+                NONE => self.push(Value::None)?,
+                BINUNICODE | SHORT_BINUNICODE | BINUNICODE8 | BINSTRING | SHORT_BINSTRING => {
+                    self.skip_text(op)?;
+                    self.push(Value::Str(self.op_at as u64))?;
+                }
+                BINBYTES | SHORT_BINBYTES | BINBYTES8 | BYTEARRAY8 => {
+                    self.skip_text(op)?;
+                    self.push(Value::Bytes(self.op_at as u64))?;
+                }
+                MARK => {
+                    if !self.numbers()? {
+                        self.charge(8)?;
+                        self.marks.push(self.stack.len());
+                    }
+                }
+                EMPTY_LIST => self.node(Node::List(Vec::new()))?,
+                EMPTY_DICT => self.node(Node::Dict(Vec::new()))?,
+                EMPTY_SET => self.node(Node::Set(Vec::new()))?,
+                EMPTY_TUPLE => self.node(Node::Tuple(Box::default()))?,
+                TUPLE1 => self.tuple(1)?,
+                TUPLE2 => self.tuple(2)?,
+                TUPLE3 => self.tuple(3)?,
+                TUPLE => {
+                    let items = self.to_mark()?;
+                    self.charge(items.len() * 16)?;
+                    self.node(Node::Tuple(items.into()))?;
+                }
+                FROZENSET => {
+                    let items = self.to_mark()?;
+                    self.charge(items.len() * 16)?;
+                    self.node(Node::Set(items))?;
+                }
+                APPEND => self.append()?,
+                APPENDS | ADDITEMS => {
+                    let items = self.to_mark()?;
+                    let target = self.top()?;
+                    self.extend(target, &items)?;
+                }
+                SETITEM => {
+                    let (v, k) = (self.pop()?, self.pop()?);
+                    let target = self.top()?;
+                    self.set(target, &[k, v])?;
+                }
+                SETITEMS => {
+                    let items = self.to_mark()?;
+                    let target = self.top()?;
+                    self.set(target, &items)?;
+                }
+                GLOBAL => {
+                    self.line()?;
+                    self.line()?;
+                    self.push(Value::Global(self.op_at as u64))?;
+                }
+                STACK_GLOBAL => {
+                    let (name, module) = (self.pop()?, self.pop()?);
+                    self.node(Node::Global(module, name))?;
+                }
+                BINPERSID => {
+                    let id = self.pop()?;
+                    self.node(Node::Persistent(id))?;
+                }
+                REDUCE | NEWOBJ => {
+                    let (args, callable) = (self.pop()?, self.pop()?);
+                    self.record(callable, args, None)?;
+                }
+                NEWOBJ_EX => {
+                    let (kwargs, args, callable) = (self.pop()?, self.pop()?, self.pop()?);
+                    self.record(callable, args, Some(kwargs))?;
+                }
+                BUILD => {
+                    let state = self.pop()?;
+                    let target = self.top()?;
+                    match self.node_mut(target) {
+                        Some(Node::Record(r)) => r.state = Some(state),
+                        // A plain container cannot carry state in Python either.
+                        _ => return Err(self.bad("BUILD on something that is no object")),
+                    }
+                }
+                PROTO => {
+                    let version = self.u8()?;
+                    if version > 5 {
+                        let what = format!("pickle protocol {version}");
+                        return Err(Fault::at(self.op_at as u64, ErrorKind::Unsupported(what)));
+                    }
+                }
+                FRAME => {
+                    self.take(8)?;
+                }
+                POP => {
+                    if self.marks.last() == Some(&self.stack.len()) {
+                        self.marks.pop();
+                    } else {
+                        self.pop()?;
+                    }
+                }
+                POP_MARK => {
+                    self.to_mark()?;
+                }
+                DUP => {
+                    let v = self.top()?;
+                    self.push(v)?;
+                }
+                STOP => {
+                    let root = self.pop()?;
+                    return Ok(root);
+                }
+                other => {
+                    let shown = other.escape_ascii();
+                    let what = format!("pickle opcode '{shown}', which protocols 2 to 5 of torch.save do not write");
+                    return Err(Fault::at(self.op_at as u64, ErrorKind::Unsupported(what)));
+                }
+            }
+        }
+    }
+
+    fn bad(&self, what: &str) -> Fault {
+        Fault::corrupt(self.op_at as u64, format!("pickle: {what}"))
+    }
+
+    fn take(&mut self, n: usize) -> Result<&'a [u8], Fault> {
+        let b = self.b;
+        match self.pos.checked_add(n).and_then(|end| b.get(self.pos..end)) {
+            Some(body) => {
+                self.pos += n;
+                Ok(body)
+            }
+            None => Err(Fault::truncated(self.b.len() as u64, "the pickle ends inside an opcode")),
+        }
+    }
+
+    fn u8(&mut self) -> Result<u8, Fault> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn u32(&mut self) -> Result<u32, Fault> {
+        let body = self.take(4)?;
+        Ok(u32::from_le_bytes([body[0], body[1], body[2], body[3]]))
+    }
+
+    fn line(&mut self) -> Result<&'a [u8], Fault> {
+        let b = self.b;
+        let rest = b.get(self.pos..).unwrap_or_default();
+        match rest.iter().position(|&c| c == b'\n') {
+            Some(n) => {
+                self.pos += n + 1;
+                Ok(&rest[..n])
+            }
+            None => Err(Fault::truncated(self.b.len() as u64, "the pickle ends inside a name")),
+        }
+    }
+
+    /// Accounts for memory before it is used.
+    fn charge(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.spent += bytes;
+        if self.spent > self.budget {
+            let what = format!("the pickle builds more than {} MB of objects", self.budget >> 20);
+            return Err(Fault::limit(self.op_at as u64, what));
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, v: Value) -> Result<(), Fault> {
+        // A stack that only grows is a hostile pickle; what it holds is charged where it ends up.
+        if self.stack.len() == self.stack.capacity() {
+            self.charge(16 * self.stack.len().max(64))?;
+        }
+        self.stack.push(v);
+        Ok(())
+    }
+
+    /// Pops a value of the innermost mark's stretch; the mark itself stays where it is.
+    fn pop(&mut self) -> Result<Value, Fault> {
+        if self.stack.len() <= self.marks.last().copied().unwrap_or(0) {
+            return Err(self.bad("stack underflow"));
+        }
+        self.stack.pop().ok_or_else(|| self.bad("stack underflow"))
+    }
+
+    fn top(&self) -> Result<Value, Fault> {
+        self.stack.last().copied().ok_or_else(|| self.bad("empty stack"))
+    }
+
+    fn to_mark(&mut self) -> Result<Vec<Value>, Fault> {
+        let mark = self.marks.pop().ok_or_else(|| self.bad("no mark"))?;
+        Ok(self.stack.split_off(mark.min(self.stack.len())))
+    }
+
+    fn node(&mut self, node: Node) -> Result<(), Fault> {
+        // The node and what its memo entry and vector cost on average.
+        self.charge(size_of::<Node>() + 16)?;
+        let id = u32::try_from(self.nodes.len()).map_err(|_| self.bad("too many objects"))?;
+        self.nodes.push(node);
+        self.push(Value::Node(id))
+    }
+
+    fn tuple(&mut self, n: usize) -> Result<(), Fault> {
+        let from = self.stack.len().checked_sub(n).ok_or_else(|| self.bad("stack underflow"))?;
+        if from < self.marks.last().copied().unwrap_or(0) {
+            return Err(self.bad("stack underflow"));
+        }
+        let items: Box<[Value]> = self.stack.drain(from..).collect();
+        self.charge(16 * n)?;
+        self.node(Node::Tuple(items))
+    }
+
+    fn record(&mut self, callable: Value, args: Value, kwargs: Option<Value>) -> Result<(), Fault> {
+        self.charge(size_of::<Record>())?;
+        let (items, entries) = (Vec::new(), Vec::new());
+        self.node(Node::Record(Box::new(Record { callable, args, kwargs, state: None, items, entries })))
+    }
+
+    fn node_mut(&mut self, v: Value) -> Option<&mut Node> {
+        match v {
+            Value::Node(id) => self.nodes.get_mut(id as usize),
+            _ => None,
+        }
+    }
+
+    fn memoise(&mut self, index: u32) -> Result<(), Fault> {
+        let v = self.top()?;
+        self.charge(16)?;
+        self.memo.put(index, v);
+        Ok(())
+    }
+
+    fn recall(&mut self, index: u32) -> Result<(), Fault> {
+        let v = self.memo.get(index).ok_or_else(|| self.bad("memo entry that was never set"))?;
+        self.push(v)
+    }
+
+    fn number(&mut self) -> Result<(), Fault> {
+        let mut at = self.op_at;
+        let value = match number::decode(self.b, &mut at) {
+            Some(number::Number::Int(i)) => Value::Int(i),
+            Some(number::Number::Float(f)) => Value::Float(f),
+            Some(number::Number::Bool(b)) => Value::Bool(b),
+            None => return Err(Fault::truncated(self.b.len() as u64, "the pickle ends inside a number")),
+        };
+        self.pos = at;
+        self.last_number = (self.op_at, at);
+        self.push(value)
+    }
+
+    fn text_number(&mut self, op: u8) -> Result<Value, Fault> {
+        let line = self.line()?;
+        let text = str::from_utf8(line).unwrap_or_default().trim_end_matches('L');
+        match (op, text) {
+            (INT, "00") => Ok(Value::Bool(false)),
+            (INT, "01") => Ok(Value::Bool(true)),
+            (FLOAT, text) => text.parse().map(Value::Float).map_err(|_| self.bad("a float that is none")),
+            (_, text) => match text.parse() {
+                Ok(i) => Ok(Value::Int(i)),
+                Err(_) if super::text::is_decimal(text) => Ok(Value::Long(self.op_at as u64)),
+                Err(_) => Err(self.bad("an int that is none")),
+            },
+        }
+    }
+
+    fn long1(&mut self) -> Result<(), Fault> {
+        let n = usize::from(self.u8()?);
+        let at = self.op_at;
+        let small = number::long_to_i64(self.take(n)?);
+        if small.is_some() {
+            self.last_number = (at, self.pos);
+        }
+        self.push(small.map_or(Value::Long(at as u64), Value::Int))
+    }
+
+    fn skip_text(&mut self, op: u8) -> Result<(), Fault> {
+        let width = length_width(op);
+        let len = read_length(self.take(width)?);
+        let left = (self.b.len() - self.pos) as u64;
+        if len > left {
+            let what = format!("a string of {len} bytes where {left} are left");
+            return Err(Fault::truncated(self.op_at as u64, what));
+        }
+        self.pos += len as usize;
+        Ok(())
+    }
+
+    /// The batch after a `MARK` when it is numbers alone for the list on top: notes where they lie.
+    /// Anything else is left to the opcodes one by one.
+    fn numbers(&mut self) -> Result<bool, Fault> {
+        match self.b.get(self.pos) {
+            Some(&(BINFLOAT | BININT | BININT1 | BININT2 | NEWTRUE | NEWFALSE | LONG1 | FRAME)) => {}
+            _ => return Ok(false),
+        }
+        let Some(&Value::Node(id)) = self.stack.last() else { return Ok(false) };
+        let fresh = match self.nodes.get(id as usize) {
+            Some(Node::Numbers(_)) => false,
+            Some(Node::List(items)) if items.is_empty() => true,
+            _ => return Ok(false),
+        };
+        let mut spans = Vec::new();
+        let end = number::scan(self.b, self.pos, &mut spans);
+        if self.b.get(end) != Some(&APPENDS) || spans.is_empty() {
+            return Ok(false);
+        }
+        self.charge(spans.len() * size_of::<Span>())?;
+        match self.nodes.get_mut(id as usize) {
+            Some(node) if fresh => *node = Node::Numbers(spans),
+            Some(Node::Numbers(all)) => all.append(&mut spans),
+            _ => return Ok(false),
+        }
+        self.pos = end + 1;
+        Ok(true)
+    }
+
+    fn append(&mut self) -> Result<(), Fault> {
+        let item = self.pop()?;
+        let target = self.top()?;
+        let span = match item {
+            Value::Int(_) => Some(number::INT),
+            Value::Float(_) => Some(number::FLOAT),
+            Value::Bool(_) => Some(number::BOOL),
+            _ => None,
+        };
+        let (start, end) = self.last_number;
+        if let (Some(kinds), true) = (span, end == self.op_at) {
+            let span = Span { at: start as u64, count: 1, kinds };
+            self.charge(size_of::<Span>())?;
+            match self.node_mut(target) {
+                Some(Node::Numbers(spans)) => {
+                    spans.push(span);
+                    return Ok(());
+                }
+                Some(node) if matches!(&*node, Node::List(v) if v.is_empty()) => {
+                    *node = Node::Numbers(vec![span]);
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        self.extend(target, &[item])
+    }
+
+    fn extend(&mut self, target: Value, items: &[Value]) -> Result<(), Fault> {
+        self.charge(items.len() * 16)?;
+        self.unpack(target)?;
+        match self.node_mut(target) {
+            Some(Node::List(list) | Node::Set(list)) => list.extend_from_slice(items),
+            Some(Node::Record(r)) => r.items.extend_from_slice(items),
+            _ => return Err(self.bad("items for something that is no list")),
+        }
+        Ok(())
+    }
+
+    /// Turns a list of numbers back into handles because something else joins it.
+    fn unpack(&mut self, target: Value) -> Result<(), Fault> {
+        let b = self.b;
+        let Some(Node::Numbers(spans)) = self.node_mut(target) else { return Ok(()) };
+        let spans = std::mem::take(spans);
+        let numbers = number::Numbers { pickle: b, spans: &spans };
+        self.charge(numbers.len() * 16)?;
+        let values = numbers.iter().map(|n| match n {
+            number::Number::Int(i) => Value::Int(i),
+            number::Number::Float(f) => Value::Float(f),
+            number::Number::Bool(b) => Value::Bool(b),
+        });
+        let values = values.collect();
+        if let Some(node) = self.node_mut(target) {
+            *node = Node::List(values);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, target: Value, flat: &[Value]) -> Result<(), Fault> {
+        if flat.len() % 2 != 0 {
+            return Err(self.bad("a key without a value"));
+        }
+        self.charge(flat.len() * 16)?;
+        let pairs = flat.chunks_exact(2).map(|kv| (kv[0], kv[1]));
+        match self.node_mut(target) {
+            Some(Node::Dict(entries)) => entries.extend(pairs),
+            Some(Node::Record(r)) => r.entries.extend(pairs),
+            _ => return Err(self.bad("keys for something that is no dict")),
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the length field of a string or bytes opcode.
+pub(super) fn length_width(op: u8) -> usize {
+    match op {
+        SHORT_BINUNICODE | SHORT_BINBYTES | SHORT_BINSTRING => 1,
+        BINUNICODE8 | BINBYTES8 | BYTEARRAY8 => 8,
+        _ => 4,
+    }
+}
+
+/// A little-endian unsigned length of up to eight bytes.
+pub(super) fn read_length(b: &[u8]) -> u64 {
+    b.iter().rev().fold(0, |n, &c| n << 8 | u64::from(c))
+}
