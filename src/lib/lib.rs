@@ -3,3 +3,6 @@
 pub mod cli;
 pub mod output;
 pub mod pt;
+pub mod record;
+pub mod telemetry;
+pub mod timeline;
