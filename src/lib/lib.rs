@@ -4,5 +4,7 @@ pub mod cli;
 pub mod output;
 pub mod pt;
 pub mod record;
+pub mod rollout;
+pub mod row { pub use crate::output::{Cell, Column, Kind}; }
 pub mod telemetry;
 pub mod timeline;

@@ -84,16 +84,6 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A damaged line of a conversation file.
-    #[error("{}: line at byte {offset} is damaged: {what}", path.display())]
-    Line {
-        /// The conversation file.
-        path: PathBuf,
-        /// Where the line begins.
-        offset: u64,
-        /// What is wrong.
-        what: String,
-    },
 }
 
 impl Error {
