@@ -106,11 +106,7 @@ fn view(r: Ref<'_>, path: &mut Vec<u32>) -> Result<Value, Error> {
             if let Some(state) = o.state {
                 out["state"] = view(state, path)?;
             }
-            if o.class == "builtins.range" {
-                json!({"$range": out["args"]})
-            } else {
-                json!({"$object": out})
-            }
+            if o.class == "builtins.range" { json!({"$range": out["args"]}) } else { json!({"$object": out}) }
         }
         other => panic!("a kind the test does not know: {other:?}"),
     };
@@ -203,7 +199,9 @@ fn every_file_of_real_torch_reads_as_torch_reads_it() {
         let problem = match (&got, error) {
             (Ok(tree), None) => differs(&want["tree"], tree, "root"),
             (Ok(_), Some(e)) if also.contains(&None) || e == "none" => None,
-            (Ok(tree), Some(e)) if tree.to_string().contains("$error") => (e != "limit").then(|| e.to_owned()),
+            (Ok(tree), Some(e)) if tree.to_string().contains("$error") => {
+                (e != "limit").then(|| e.to_owned())
+            }
             (Ok(_), Some(e)) => Some(format!("loads, want {e}")),
             (Err(e), _) if Some(short(e)) == error || also.contains(&Some(short(e))) => None,
             // What is not read by choice says so: that is an answer too.

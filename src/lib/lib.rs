@@ -5,6 +5,6 @@ pub mod output;
 pub mod pt;
 pub mod record;
 pub mod rollout;
-pub mod row { pub use crate::output::{Cell, Column, Kind}; }
+pub mod row;
 pub mod telemetry;
 pub mod timeline;

@@ -2,9 +2,8 @@
 
 use std::io;
 
-use parquet::errors::ParquetError;
-
 use super::Kind;
+use crate::row::parquet::WriteError;
 
 /// Why rows could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +17,14 @@ pub enum OutputError {
         #[source]
         source: io::Error,
     },
-    /// The Parquet encoder failed.
+    /// The rows cannot be Parquet.
     #[error("{destination}: cannot write Parquet: {source}")]
     Parquet {
         /// File name or `stdout`.
         destination: String,
-        /// What the encoder said.
+        /// What the writer said.
         #[source]
-        source: ParquetError,
+        source: WriteError,
     },
     /// `--columns` names a column that the rows do not have.
     #[error("there is no column '{name}'")]
@@ -95,14 +94,11 @@ impl OutputError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// What the Parquet encoder said; the system's own errors come out of its wrapping.
-    pub(super) fn from_parquet(destination: &str, source: ParquetError) -> Self {
+    /// The writer's error; a failing file or pipe is the same error in every format.
+    pub(super) fn from_parquet(destination: &str, source: WriteError) -> Self {
         let destination = destination.to_owned();
         match source {
-            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-                Ok(source) => Self::Io { destination, source: *source },
-                Err(inner) => Self::Parquet { destination, source: ParquetError::External(inner) },
-            },
+            WriteError::Io(source) => Self::Io { destination, source },
             source => Self::Parquet { destination, source },
         }
     }

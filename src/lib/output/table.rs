@@ -192,7 +192,7 @@ impl Writer for Table {
 
 fn alignment(kind: Kind) -> CellAlignment {
     match kind {
-        Kind::Int | Kind::Float32 | Kind::Float64 => CellAlignment::Right,
+        Kind::Int | Kind::Int32 | Kind::Float32 | Kind::Float64 => CellAlignment::Right,
         _ => CellAlignment::Left,
     }
 }

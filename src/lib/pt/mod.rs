@@ -62,6 +62,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { arena_bytes: 2 << 30, depth: 500, elements: 64 << 20, inflated_bytes: 4 << 30, shown_bytes: 64 << 20 }
+        Self {
+            arena_bytes: 2 << 30,
+            depth: 500,
+            elements: 64 << 20,
+            inflated_bytes: 4 << 30,
+            shown_bytes: 64 << 20,
+        }
     }
 }

@@ -6,7 +6,7 @@ use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::output::{Column, Kind};
+use crate::row::{Column, Kind};
 
 /// The schema of a file with these columns.
 pub(super) fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
@@ -19,6 +19,7 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     match column.kind {
         Kind::Bool => leaf(name, Physical::BOOLEAN, None),
         Kind::Int => leaf(name, Physical::INT64, None),
+        Kind::Int32 => leaf(name, Physical::INT32, None),
         Kind::Float32 => leaf(name, Physical::FLOAT, None),
         Kind::Float64 => leaf(name, Physical::DOUBLE, None),
         // Polars reads Parquet's own JSON type as raw bytes, so JSON is marked as the text it is.

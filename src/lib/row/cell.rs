@@ -11,10 +11,10 @@ impl Cell<'_> {
             (self, kind),
             (Self::Null, _)
                 | (Self::Bool(_), Kind::Bool)
-                | (Self::Int(_), Kind::Int)
+                | (Self::Int(_), Kind::Int | Kind::Int32)
                 | (Self::F32(_), Kind::Float32)
                 | (Self::F64(_), Kind::Float64)
-                | (Self::Text(_), Kind::Text)
+                | (Self::Text(_), Kind::Text | Kind::Json)
                 | (Self::Json(_), Kind::Json)
                 | (Self::Ints(_), Kind::Ints)
                 | (Self::Mask(_), Kind::Mask)
@@ -24,7 +24,7 @@ impl Cell<'_> {
     }
 
     /// The cell's own name, for messages.
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Null => "Null",
             Self::Bool(_) => "Bool",
@@ -130,5 +130,11 @@ mod tests {
         assert!(Cell::Null.fits(Kind::Floats));
         assert!(Cell::F32(1.0).fits(Kind::Float32));
         assert!(!Cell::F32(1.0).fits(Kind::Float64));
+    }
+
+    #[test]
+    fn a_text_is_a_string_in_a_json_column_but_json_is_no_text() {
+        assert!(Cell::from("a").fits(Kind::Json));
+        assert!(!Cell::Json("1".into()).fits(Kind::Text));
     }
 }

@@ -7,7 +7,7 @@ use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 
-use crate::output::{Cell, Kind};
+use crate::row::{Cell, Kind};
 
 const LIST_NULL: i16 = 0;
 const LIST_EMPTY: i16 = 1;
@@ -29,30 +29,36 @@ pub(super) struct Gathered {
     definition: Vec<i16>,
     /// None for a scalar column.
     repetition: Option<Vec<i16>>,
+    /// Whether NaN and infinities are values; else they are missing.
+    keep_non_finite: bool,
 }
 
 impl Gathered {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: Kind, keep_non_finite: bool) -> Self {
         let values = match kind {
             Kind::Bool => Values::Bool(Vec::new()),
             Kind::Int => Values::Int64(Vec::new()),
             Kind::Float32 | Kind::Floats => Values::Float(Vec::new()),
             Kind::Float64 => Values::Double(Vec::new()),
-            Kind::Ints | Kind::Mask => Values::Int32(Vec::new()),
+            Kind::Int32 | Kind::Ints | Kind::Mask => Values::Int32(Vec::new()),
             Kind::Text | Kind::Json | Kind::Texts => Values::Bytes(Vec::new()),
         };
-        let is_list = matches!(kind, Kind::Ints | Kind::Mask | Kind::Floats | Kind::Texts);
-        Self { values, definition: Vec::new(), repetition: is_list.then(Vec::new) }
+        let repetition = kind.is_list().then(Vec::new);
+        Self { values, definition: Vec::new(), repetition, keep_non_finite }
     }
 
-    /// Adds a row's cell; answers the bytes it takes here. The cell fits the column: the output has
+    /// Adds a row's cell; answers the bytes it takes here. The cell fits the column: the writer has
     /// checked.
     pub(super) fn push(&mut self, cell: &Cell<'_>) -> usize {
+        let keep = self.keep_non_finite;
         match (&mut self.values, cell) {
             (Values::Bool(values), Cell::Bool(value)) => values.push(*value),
             (Values::Int64(values), Cell::Int(value)) => values.push(*value),
-            (Values::Float(values), Cell::F32(value)) if value.is_finite() => values.push(*value),
-            (Values::Double(values), Cell::F64(value)) if value.is_finite() => values.push(*value),
+            (Values::Int32(values), &Cell::Int(value)) if i32::try_from(value).is_ok() => {
+                values.extend(i32::try_from(value));
+            }
+            (Values::Float(values), Cell::F32(value)) if keep || value.is_finite() => values.push(*value),
+            (Values::Double(values), Cell::F64(value)) if keep || value.is_finite() => values.push(*value),
             (Values::Bytes(values), Cell::Text(text) | Cell::Json(text)) => {
                 values.push(text.as_bytes().to_vec().into());
                 self.definition.push(1);
@@ -67,7 +73,7 @@ impl Gathered {
                 return self.push_list(items.len(), 4);
             }
             (Values::Float(values), Cell::Floats(items)) => {
-                if items.iter().all(|item| item.is_finite()) {
+                if keep || items.iter().all(|item| item.is_finite()) {
                     values.extend_from_slice(items);
                     return self.push_list(items.len(), 4);
                 }
