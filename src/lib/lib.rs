@@ -1,4 +1,5 @@
 //! Library behind the miles tools: reading what a miles run writes, exactly and fast.
 
+pub mod cli;
 pub mod output;
 pub mod pt;

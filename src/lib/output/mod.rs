@@ -4,8 +4,24 @@
 //! [`RowSink`]. What the rows become (NDJSON, JSON, CSV, Parquet, a table) is the sink's business,
 //! so a command never formats anything and memory never grows with the number of rows.
 
+mod cell;
+mod csv;
+mod destination;
+mod error;
+mod json;
+mod ndjson;
+mod open;
+mod parquet;
+mod table;
+mod text;
+
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+
+pub use destination::remove_unfinished_file;
+pub use error::OutputError;
+pub use open::{Format, Options, Output, Report};
+pub use text::{escape_controls, push_json_f32, push_json_f64, push_json_str};
 
 /// What a column holds; fixes how a cell is written and its Parquet type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,16 +103,26 @@ pub trait RowSink {
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<ControlFlow<()>, OutputError>;
 }
 
-/// Why rows could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum OutputError {
-    /// The destination failed.
-    #[error("{destination}: {source}")]
-    Io {
-        /// File name or `stdout`.
-        destination: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
+/// The cells of a row that were asked for, in the order asked for.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    cells: &'a [Cell<'a>],
+    picks: &'a [usize],
+}
+
+impl<'a> Row<'a> {
+    /// Picks are checked against the columns when the output is opened and cells when a row arrives.
+    fn iter(&self) -> impl Iterator<Item = &'a Cell<'a>> + use<'a> {
+        let cells = self.cells;
+        self.picks.iter().filter_map(move |&at| cells.get(at))
+    }
+}
+
+/// One format: turns rows into bytes of its [`Destination`](destination::Destination).
+trait Writer {
+    /// Writes one row.
+    fn row(&mut self, row: Row<'_>) -> Result<(), OutputError>;
+
+    /// Writes what is still held back and the format's end, and gives the destination back.
+    fn finish(self: Box<Self>, cut: bool) -> Result<destination::Destination, OutputError>;
 }

@@ -1,0 +1,67 @@
+//! The tools' command lines: arguments, checked settings, a run, an exit status.
+//!
+//! Only this floor prints to stderr and only its entry points end a process. An error is told once,
+//! on one line: `miles-dump: WHAT; hint: WHAT TO DO`.
+
+pub mod common;
+pub mod context;
+pub mod dump;
+pub mod exit;
+pub mod miles;
+pub mod progress;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use self::exit::{CliError, Exit};
+
+/// The whole of `miles-dump`.
+pub fn main_dump(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_tool(dump::TOOL, args, dump::run)
+}
+
+/// The whole of `miles`.
+pub fn main_miles(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_tool(miles::TOOL, args, miles::run)
+}
+
+fn run_tool<A: Parser>(
+    tool: &'static str,
+    args: impl IntoIterator<Item = OsString>,
+    run: impl FnOnce(A) -> Result<Exit, CliError>,
+) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    signals::install(tool);
+    // The panic hook has told what happened; what is left is the exit status. Nothing is looked at
+    // after a panic, so nothing half-changed can be seen.
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match A::try_parse_from(args) {
+        Ok(args) => run(args),
+        Err(error) => Ok(tell_usage(&error)),
+    }));
+    match ended {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => {
+            // A closed stderr must not turn one failure into two.
+            let _ = writeln!(io::stderr().lock(), "{tool}: {error}");
+            error.exit()
+        }
+        Err(_panic) => Exit::Error,
+    }
+    .into()
+}
+
+/// Help and version are answers on stdout; all else about arguments is a usage error on stderr.
+fn tell_usage(error: &clap::Error) -> Exit {
+    // A closed stdout or stderr is no failure of ours.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
+        _ => Exit::Usage,
+    }
+}

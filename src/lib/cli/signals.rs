@@ -1,0 +1,89 @@
+//! What happens when the process is interrupted from outside, or by itself.
+//!
+//! Files are memory-mapped, so a file that another process cuts short raises SIGBUS here: that is
+//! said in one line and ends with "try again". An interrupt removes the unfinished output file and
+//! then ends the process as the signal would have. A panic is a bug, told in one line.
+
+use std::io::Write;
+use std::panic;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::exit::Exit;
+use crate::output::{escape_controls, remove_unfinished_file};
+
+/// Line for SIGBUS, made beforehand: a signal handler may not allocate.
+static SHRUNK: OnceLock<String> = OnceLock::new();
+
+/// Installs the handlers and the panic hook for the tool called `tool`.
+pub(super) fn install(tool: &'static str) {
+    install_panic_hook(tool);
+    SHRUNK.get_or_init(|| format!("{tool}: a file shrank while it was being read; hint: run again\n"));
+    handle(libc::SIGBUS, on_bus_error);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        handle(signal, on_interrupt);
+    }
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the struct is valid when zeroed (no flags, empty mask), the handlers do nothing that is
+    // not async-signal-safe, and a signal that the parent chose to ignore (nohup) stays ignored.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, std::ptr::null(), &raw mut old) == 0 && old.sa_sigaction == libc::SIG_IGN {
+            return;
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        // Nothing can be done if the system refuses; the default action then applies.
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_bus_error(_signal: libc::c_int) {
+    remove_unfinished_file();
+    if let Some(line) = SHRUNK.get() {
+        // SAFETY: write(2) and _exit(2) are async-signal-safe; the text lives for ever.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::_exit(Exit::StillWriting.code().into()) }
+}
+
+extern "C" fn on_interrupt(signal: libc::c_int) {
+    remove_unfinished_file();
+    // SAFETY: all three are async-signal-safe. The signal is blocked while its handler runs and is
+    // delivered, with its default action, on return; so the parent sees what really ended us.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+fn install_panic_hook(tool: &'static str) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    panic::set_hook(Box::new(move |info| {
+        // Worker threads can fall over together; one line is enough.
+        if TOLD.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let what = info
+            .payload()
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| info.payload().downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+        let line = format!(
+            "{tool}: internal error{}: {}; hint: please report this line, the command and the file",
+            place.unwrap_or_default(),
+            escape_controls(what)
+        );
+        let mut stderr = std::io::stderr().lock();
+        // A closed stderr must not turn one failure into two.
+        let _ = writeln!(stderr, "{line}");
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            let _ = writeln!(stderr, "{}", std::backtrace::Backtrace::force_capture());
+        }
+    }));
+}

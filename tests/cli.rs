@@ -1,0 +1,95 @@
+//! The tools' edges: exit statuses, help, errors, pages.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(tool: &str, args: &[&str]) -> Output {
+    let exe = match tool {
+        "miles" => env!("CARGO_BIN_EXE_miles"),
+        _ => env!("CARGO_BIN_EXE_miles-dump"),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    Command::new(exe).args(args).current_dir(dir.path()).env_remove("MILES_DUMP_DETAILS").output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    for args in [&["--help"][..], &["-h"], &["--version"], &["summary", "--help"]] {
+        let output = run("miles-dump", args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
+    }
+    assert!(stdout(&run("miles-dump", &["--help"])).contains("Examples:"));
+}
+
+#[test]
+fn a_wrong_command_line_is_exit_64_and_says_what_is_right() {
+    for (args, says) in [
+        (&["sumary"][..], "summary"),
+        (&["summary"], "<RID>"),
+        (&["summary", "7-3"], "a range such as 3-7"),
+        (&["ids", "--format", "xml"], "ndjson"),
+        (&["ids", "-o", "rows.xlsx"], ".parquet"),
+        (&["tokens", "12", "x"], "SAMPLE"),
+        (&[], "Usage"),
+    ] {
+        let output = run("miles-dump", args);
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn miles_dump_is_reached_through_miles() {
+    let output = run("miles", &["dump", "summary", "7-3"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert_eq!(run("miles", &["dump", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn completions_know_the_commands_of_both_tools() {
+    for shell in ["bash", "zsh", "fish"] {
+        let miles = run("miles", &["completions", shell]);
+        assert_eq!(miles.status.code(), Some(0));
+        assert!(stdout(&miles).contains("completions"), "{shell}");
+        let dump = run("miles", &["completions", shell, "--tool", "miles-dump"]);
+        assert!(stdout(&dump).contains("summary"), "{shell}");
+    }
+}
+
+#[test]
+fn man_writes_a_page_for_every_tool_and_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("made/man1");
+    let output = run("miles", &["man", pages.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for page in ["miles.1", "miles-completions.1", "miles-dump.1", "miles-dump-joined.1"] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    let tokens = std::fs::read_to_string(pages.join("miles-dump-tokens.1")).unwrap();
+    assert!(tokens.contains("Examples"), "{tokens}");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let script = format!(
+        "{} completions zsh | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_miles")
+    );
+    if !Path::new("/bin/bash").exists() {
+        eprintln!("skipped: no bash here");
+        return;
+    }
+    let output = Command::new("/bin/bash").args(["-c", &script]).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
