@@ -70,7 +70,9 @@ impl Archive {
             return Err(ErrorKind::Foreign(Foreign::Directory).into());
         }
         if !meta.is_file() {
-            return Err(ErrorKind::Unsupported("source: not a regular file, so it cannot be mapped".into()).into());
+            return Err(
+                ErrorKind::Unsupported("source: not a regular file, so it cannot be mapped".into()).into()
+            );
         }
         if meta.len() == 0 {
             return Err(ErrorKind::Foreign(Foreign::Empty).into());
@@ -87,7 +89,9 @@ impl Archive {
         archive.prefix = archive.find_prefix()?;
         if let Some(order) = archive.find("byteorder")? {
             if archive.read(&order, 16)?.bytes.trim_ascii() == b"big" {
-                return Err(ErrorKind::Unsupported("byte order: written on a big-endian machine".into()).into());
+                return Err(
+                    ErrorKind::Unsupported("byte order: written on a big-endian machine".into()).into()
+                );
             }
         }
         Ok(archive)
@@ -207,7 +211,10 @@ impl Archive {
                     .read_to_end(&mut out)
                     .map_err(|err| Fault::corrupt(start, format!("{} does not inflate: {err}", name())))?;
                 if out.len() as u64 != e.size {
-                    return Err(Fault::corrupt(start, format!("{} inflates to another size than it claims", name())));
+                    return Err(Fault::corrupt(
+                        start,
+                        format!("{} inflates to another size than it claims", name()),
+                    ));
                 }
                 Ok(Record { bytes: Cow::Owned(out), at: None })
             }
@@ -344,7 +351,9 @@ fn sniff(b: &[u8]) -> Option<Foreign> {
         _ if starts(b"GGUF") => Foreign::Gguf,
         _ if b.get(257..262) == Some(b"ustar") => Foreign::TarTorch,
         _ if b.get(8) == Some(&b'{') && u64_at(b, 0) < b.len() as u64 => Foreign::Safetensors,
-        _ if b.len() > 8 && b.iter().take(4096).all(|c| matches!(c, 9..=13 | 32..=126 | 128..)) => Foreign::Text,
+        _ if b.len() > 8 && b.iter().take(4096).all(|c| matches!(c, 9..=13 | 32..=126 | 128..)) => {
+            Foreign::Text
+        }
         _ => Foreign::Unknown,
     })
 }

@@ -132,7 +132,9 @@ impl Error {
             ErrorKind::Truncated(_) => {
                 Some("the writer was stopped or the copy is incomplete; copy it again or leave this step out")
             }
-            ErrorKind::Corrupt(_) => Some("compare it with the original; miles-dump inspect shows what is readable"),
+            ErrorKind::Corrupt(_) => {
+                Some("compare it with the original; miles-dump inspect shows what is readable")
+            }
             _ => None,
         }
     }

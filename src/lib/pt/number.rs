@@ -118,7 +118,13 @@ fn skip_mixed(b: &[u8], pos: &mut usize) -> (u32, u8) {
         n += 1;
         bools += u32::from(op >> 7);
     }
-    let kinds = if bools == 0 { INT } else if bools == n { BOOL } else { INT | BOOL };
+    let kinds = if bools == 0 {
+        INT
+    } else if bools == n {
+        BOOL
+    } else {
+        INT | BOOL
+    };
     (n, kinds)
 }
 

@@ -277,7 +277,8 @@ impl<'a> Machine<'a> {
                 }
                 other => {
                     let shown = other.escape_ascii();
-                    let what = format!("pickle opcode '{shown}', which protocols 2 to 5 of torch.save do not write");
+                    let what =
+                        format!("pickle opcode '{shown}', which protocols 2 to 5 of torch.save do not write");
                     return Err(Fault::at(self.op_at as u64, ErrorKind::Unsupported(what)));
                 }
             }

@@ -208,9 +208,8 @@ impl<'a> Tensor<'a> {
         };
         let class = id.at(1).and_then(object::name).ok_or_else(|| bad("storage has no class"))?;
         let dtype_name = dtype.and_then(object::name).unwrap_or_else(|| class.clone());
-        let dtype = Dtype::from_torch(&dtype_name).ok_or_else(|| {
-            r.file.fail(Fault::from(ErrorKind::Unsupported(format!("dtype {dtype_name}"))))
-        })?;
+        let dtype = Dtype::from_torch(&dtype_name)
+            .ok_or_else(|| r.file.fail(Fault::from(ErrorKind::Unsupported(format!("dtype {dtype_name}")))))?;
         let count = |v: Option<Ref<'a>>| v.and_then(Ref::as_i64).and_then(|n| u64::try_from(n).ok());
         // An UntypedStorage counts bytes.
         let unit = if class.ends_with("UntypedStorage") { dtype.size() } else { 1 };
@@ -274,9 +273,11 @@ impl<'a> Tensor<'a> {
         if n == 0 {
             return Ok(0);
         }
-        let reach = self.shape.iter().zip(&self.stride).try_fold(self.offset, |at, (&d, &s)| {
-            at.checked_add((d - 1).checked_mul(s)?)
-        });
+        let reach = self
+            .shape
+            .iter()
+            .zip(&self.stride)
+            .try_fold(self.offset, |at, (&d, &s)| at.checked_add((d - 1).checked_mul(s)?));
         if reach.is_none_or(|last| last >= self.storage_elements) {
             return fail(ErrorKind::Corrupt(format!(
                 "a tensor of {} elements reaches beyond its storage of {}",
@@ -357,7 +358,9 @@ impl<'a> Tensor<'a> {
             Elements::F64(v) => v.into_iter().map(|x| x as f32).collect(),
             Elements::Int(v) => v.into_iter().map(|x| x as f32).collect(),
             Elements::Bool(v) => v.into_iter().map(|x| f32::from(u8::from(x))).collect(),
-            _ => return Err(self.r.unexpected(format!("a {} tensor where floats belong", self.dtype.name()))),
+            _ => {
+                return Err(self.r.unexpected(format!("a {} tensor where floats belong", self.dtype.name())));
+            }
         }))
     }
 
@@ -366,7 +369,8 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// As [`Tensor::elements`]; also when they are floats or one does not fit.
     pub fn to_ints<T: TryFrom<i64>>(&self) -> Result<Vec<T>, Error> {
-        let wrong = || self.r.unexpected(format!("a {} tensor where integers that fit belong", self.dtype.name()));
+        let wrong =
+            || self.r.unexpected(format!("a {} tensor where integers that fit belong", self.dtype.name()));
         let convert = |v: Vec<i64>| v.into_iter().map(|x| T::try_from(x).map_err(|_| wrong())).collect();
         match self.elements()? {
             Elements::Int(v) => convert(v),

@@ -285,7 +285,8 @@ fn encode_int(value: i64, op: &mut [u8; 10]) -> usize {
     let bytes = value.to_le_bytes();
     // Two's complement needs the top bit of the last byte to be the sign.
     let mut n = 8;
-    while n > 1 && (bytes[n - 1] == 0 && bytes[n - 2] < 0x80 || bytes[n - 1] == 0xff && bytes[n - 2] >= 0x80) {
+    while n > 1 && (bytes[n - 1] == 0 && bytes[n - 2] < 0x80 || bytes[n - 1] == 0xff && bytes[n - 2] >= 0x80)
+    {
         n -= 1;
     }
     (op[0], op[1]) = (LONG1, n as u8);
@@ -334,11 +335,7 @@ impl<W: Write> Zip<W> {
         self.out.write_all(bytes)
     }
 
-    fn record(
-        &mut self,
-        name: &str,
-        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
+    fn record(&mut self, name: &str, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let header_at = self.at;
         let data_at = header_at + 30 + name.len() as u64;
         // An extra field of the id "FB" pads to the alignment, as torch does it; 4 bytes are its own head.
