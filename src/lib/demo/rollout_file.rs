@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::sample::{Message, Prompt, Sample};
-use super::story::{Scoring, Step};
+use super::story::{Scoring, Step, Style};
 use super::vocabulary::Vocabulary;
 use crate::pt::write::{Pickler, save};
 
@@ -23,7 +23,7 @@ pub(super) fn write<W: Write>(out: W, name: &str, step: &Step<'_>, vocabulary: &
 
 fn sample(p: &mut Pickler<'_>, step: &Step<'_>, s: &Sample, vocabulary: &Vocabulary) -> io::Result<()> {
     let outcome = &s.outcome;
-    let uses_tools = !s.turns.is_empty() && matches!(s.prompt, Prompt::Chat(_)) && outcome.group % 4 == 1;
+    let uses_tools = step.style(outcome.group) == Style::Tools;
     p.dict(|p| {
         p.key("group_index")?;
         p.int(outcome.group as i64)?;

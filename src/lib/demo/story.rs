@@ -161,7 +161,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Standard deviation of the trainer's log-probabilities around the engine's.
+    /// Scale of the trainer's log-probabilities around the engine's.
     pub(super) fn disagreement(&self, group: usize) -> f32 {
         if group != 2.min(self.groups() - 1) {
             return 0.01;
@@ -224,7 +224,10 @@ impl<'s> Step<'s> {
             _ if half => 0.5,
             _ => 0.0,
         };
-        let versions = self.versions(group, &mut random);
+        let mut versions = self.versions(group, &mut random);
+        if status == Status::Aborted {
+            versions.truncate(1);
+        }
         Outcome {
             index: self.index(place),
             group,
@@ -238,10 +241,10 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Mean responses grow from half of the limit to 60 % of it.
+    /// Mean responses grow from about half of the limit to 60 % of it.
     fn length(&self, status: Status, random: &mut Random) -> usize {
         let limit = self.settings.max_response as usize;
-        let share = 0.5 + 0.1 * self.progress() as f32 + 0.18 * random.normal();
+        let share = 0.485 + 0.1 * self.progress() as f32 + 0.18 * random.normal();
         match status {
             Status::Truncated => limit,
             Status::Aborted => limit / 16 + 1,

@@ -173,7 +173,9 @@ impl Scores {
             ref_entropy: with_room(),
         };
         for &rollout in &s.log_probs {
-            let log_prob = (rollout + disagreement * random.normal()).min(0.0);
+            // Where a model is certain, two implementations of it hardly differ.
+            let noise = disagreement * random.normal() * (0.05 + (-rollout).sqrt());
+            let log_prob = (rollout + noise).min(0.0);
             let reference = (log_prob + distance * random.normal()).min(0.0);
             // Unlikely tokens are chosen where the model is unsure.
             let spread = random.unit();
