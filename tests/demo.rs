@@ -1,5 +1,7 @@
 //! `miles demo`: the run it writes, read back through the library and through the tool.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ pub(super) const THOUGHTS: &[&str] = &[
 
 /// Sentences of a problem.
 pub(super) const PROBLEMS: &[&str] = &[
-    "A {a} {o} holds {n} units and loses {n} every hour.",
+    "Each {a} {o} holds {n} units and loses {n} every hour.",
     "There are {n} {a} {o} in the row, and each of them has {n} parts.",
     "Two {o} start {n} apart and move towards each other at {n} and {n} per hour.",
     "A shop sells the {a} {o} for {n} and the {a} {o} for {n}.",

@@ -123,10 +123,11 @@ impl Step<'_> {
             writer.text("\n");
         }
         let turns = if style == Style::Tools { outcome.versions.len() } else { 1 };
+        let answer = if outcome.reward > 0.0 { label } else { (label + 1 + outcome.member as u32) % 1000 };
         match outcome.status {
-            Status::Completed => writer.solve(style, turns, outcome.length, label),
+            Status::Completed => writer.solve(style, turns, outcome.length, answer),
             // The text goes on beyond where it is cut, so that the cut lies within a sentence.
-            _ => writer.solve(style, turns, outcome.length + CLOSING_TOKENS + 8, label),
+            _ => writer.solve(style, turns, outcome.length + CLOSING_TOKENS + 8, answer),
         }
         let limit = match outcome.status {
             Status::Completed => self.settings.max_response as usize,
