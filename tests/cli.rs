@@ -1,5 +1,8 @@
 //! The tools' edges: exit statuses, help, errors, pages.
 
+// Helpers of tests may fail as tests do.
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -81,6 +84,19 @@ fn man_writes_a_page_for_every_tool_and_command() {
 }
 
 #[test]
+fn a_full_disk_is_one_line_and_exit_2() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    };
+    let miles = env!("CARGO_BIN_EXE_miles");
+    let output = Command::new(miles).args(["completions", "bash"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("miles: stdout: No space left on device"), "{}", stderr(&output));
+    assert_eq!(stderr(&output).lines().count(), 1);
+}
+
+#[test]
 fn a_closed_pipe_ends_quietly() {
     let script = format!(
         "{} completions zsh | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",
@@ -92,4 +108,47 @@ fn a_closed_pipe_ends_quietly() {
     }
     let output = Command::new("/bin/bash").args(["-c", &script]).output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+/// Starts `miles completions zsh` with a stdout that takes one page, waits until it is stuck there,
+/// and sends it `signal`. The reader is read only after that.
+fn ended_by(signal: libc::c_int) -> Output {
+    use std::os::fd::AsRawFd;
+    let (reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: plain calls on file descriptors and a process id that are ours.
+    assert!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) } >= 0);
+    let child = Command::new(env!("CARGO_BIN_EXE_miles"))
+        .args(["completions", "zsh"])
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut held: libc::c_int = 0;
+    while held < 4096 {
+        // SAFETY: as above.
+        unsafe { libc::ioctl(reader.as_raw_fd(), libc::FIONREAD, &raw mut held) };
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // SAFETY: as above; the child has not been waited for, so its id is still its own.
+    unsafe { libc::kill(child.id().cast_signed(), signal) };
+    let output = child.wait_with_output().unwrap();
+    drop(reader);
+    output
+}
+
+#[test]
+fn a_file_that_shrinks_under_its_map_is_one_line_and_exit_75() {
+    let output = ended_by(libc::SIGBUS);
+    assert_eq!(output.status.code(), Some(75));
+    assert_eq!(stderr(&output), "miles: a file shrank while it was being read; hint: run again\n");
+}
+
+#[test]
+fn an_interrupted_tool_dies_of_the_signal() {
+    use std::os::unix::process::ExitStatusExt;
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let output = ended_by(signal);
+        assert_eq!(output.status.signal(), Some(signal));
+        assert_eq!(stderr(&output), "");
+    }
 }

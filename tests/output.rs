@@ -1,5 +1,8 @@
 //! Rows through every format: what comes out reads back as what went in.
 
+// Helpers of tests may fail as tests do.
+#![allow(clippy::unwrap_used)]
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -4,3 +4,8 @@ pub mod cli;
 pub mod demo;
 pub mod output;
 pub mod pt;
+pub mod record;
+pub mod rollout;
+pub mod row;
+pub mod telemetry;
+pub mod timeline;

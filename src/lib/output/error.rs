@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Kind;
+use crate::row::parquet::WriteError;
 
 /// Why rows could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -16,14 +17,14 @@ pub enum OutputError {
         #[source]
         source: io::Error,
     },
-    /// The Parquet encoder failed.
+    /// The rows cannot be Parquet.
     #[error("{destination}: cannot write Parquet: {source}")]
     Parquet {
         /// File name or `stdout`.
         destination: String,
-        /// What the encoder said.
+        /// What the writer said.
         #[source]
-        source: parquet::errors::ParquetError,
+        source: WriteError,
     },
     /// `--columns` names a column that the rows do not have.
     #[error("there is no column '{name}'")]
@@ -90,16 +91,16 @@ impl OutputError {
 
     /// True when the reader at the other end of the pipe has gone.
     pub(super) fn is_closed_pipe(&self) -> bool {
-        let source: Option<&(dyn std::error::Error + 'static)> = match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Parquet { source: parquet::errors::ParquetError::External(source), .. } => {
-                Some(source.as_ref())
-            }
-            _ => None,
-        };
-        source
-            .and_then(|source| source.downcast_ref::<io::Error>())
-            .is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The writer's error; a failing file or pipe is the same error in every format.
+    pub(super) fn from_parquet(destination: &str, source: WriteError) -> Self {
+        let destination = destination.to_owned();
+        match source {
+            WriteError::Io(source) => Self::Io { destination, source },
+            source => Self::Parquet { destination, source },
+        }
     }
 
     /// What to do about it, in one clause.

@@ -1,8 +1,8 @@
 //! Aligned text for people: numbers to the right, lists shortened, nothing that can drive a terminal.
 //!
 //! Widths come from the first rows; later rows follow as they come, so memory stays small. On a
-//! terminal, columns that do not fit are left out, and the last line says which. A number is never
-//! shortened.
+//! terminal that is too narrow, texts are cut harder, then columns are left out, and the last line
+//! says which. A number is never shortened.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, CellAlignment, ColumnConstraint, Width};
@@ -15,6 +15,8 @@ use super::{Cell, Column, Kind, OutputError, Row, Writer};
 const CHUNK: usize = 40;
 /// Longest text shown, in characters: a line of chat, not a whole response.
 const TEXT_CAP: usize = 60;
+/// The same where the line is too narrow for all columns.
+const NARROW_TEXT_CAP: usize = 24;
 /// Blanks between columns.
 const GAP: u16 = 2;
 
@@ -59,6 +61,7 @@ pub(super) struct Table {
     /// Widths of the columns that are shown; empty before the first rows are printed.
     widths: Vec<u16>,
     started: bool,
+    text_cap: usize,
     rows: u64,
 }
 
@@ -71,23 +74,19 @@ impl Table {
             held: Vec::new(),
             widths: Vec::new(),
             started: false,
+            text_cap: TEXT_CAP,
             rows: 0,
         }
     }
 
     /// Prints the rows held, the header first if it is still due.
     fn print_held(&mut self) {
-        let first = !self.started;
-        let shown = if first { self.columns.len() } else { self.widths.len() };
-        let mut table = self.build(shown, first);
-        let natural = table.column_max_content_widths();
-        if first {
-            self.widths = fitting(&natural, self.look.width);
-            if self.widths.len() < shown {
-                table = self.build(self.widths.len(), true);
-            }
-            self.started = true;
+        if !self.started {
+            self.lay_out();
         }
+        let mut table = self.build(self.widths.len(), !self.started);
+        let natural = table.column_max_content_widths();
+        self.started = true;
         let last = self.widths.len().saturating_sub(1);
         for (at, (&width, &natural)) in self.widths.iter().zip(&natural).enumerate() {
             if let Some(column) = table.column_mut(at) {
@@ -102,6 +101,25 @@ impl Table {
             out.push(b'\n');
         }
         self.held.clear();
+    }
+
+    /// Settles which columns are shown and how wide, from the rows held.
+    fn lay_out(&mut self) {
+        let natural = self.build(self.columns.len(), true).column_max_content_widths();
+        self.widths = fitting(&natural, self.look.width);
+        if self.widths.len() == self.columns.len() {
+            return;
+        }
+        self.text_cap = NARROW_TEXT_CAP;
+        for row in &mut self.held {
+            for (column, text) in self.columns.iter().zip(row) {
+                if let (Kind::Text | Kind::Json, Some(text)) = (column.kind, text) {
+                    *text = shorten_text(text, NARROW_TEXT_CAP);
+                }
+            }
+        }
+        let natural = self.build(self.columns.len(), true).column_max_content_widths();
+        self.widths = fitting(&natural, self.look.width);
     }
 
     fn build(&self, shown: usize, header: bool) -> comfy_table::Table {
@@ -150,7 +168,7 @@ impl Table {
 
 impl Writer for Table {
     fn row(&mut self, row: Row<'_>) -> Result<(), OutputError> {
-        self.held.push(row.iter().map(shorten).collect());
+        self.held.push(row.iter().map(|cell| shorten(cell, self.text_cap)).collect());
         self.rows += 1;
         if self.held.len() >= CHUNK {
             self.print_held();
@@ -174,7 +192,7 @@ impl Writer for Table {
 
 fn alignment(kind: Kind) -> CellAlignment {
     match kind {
-        Kind::Int | Kind::Float32 | Kind::Float64 => CellAlignment::Right,
+        Kind::Int | Kind::Int32 | Kind::Float32 | Kind::Float64 => CellAlignment::Right,
         _ => CellAlignment::Left,
     }
 }
@@ -197,17 +215,17 @@ fn fitting(natural: &[u16], width: Option<usize>) -> Vec<u16> {
 }
 
 /// A cell as one short line, or none if it is missing.
-fn shorten(cell: &Cell<'_>) -> Option<String> {
+fn shorten(cell: &Cell<'_>, text_cap: usize) -> Option<String> {
     let text = match cell {
         Cell::Null => return None,
         Cell::F32(value) if !value.is_finite() => return None,
         Cell::F64(value) if !value.is_finite() => return None,
-        Cell::Text(text) | Cell::Json(text) => shorten_text(text),
+        Cell::Text(text) | Cell::Json(text) => shorten_text(text, text_cap),
         Cell::Ints(items) => shorten_list(items.len(), |at| Cell::Int(items[at].into())),
         Cell::Mask(items) => shorten_list(items.len(), |at| Cell::Int(items[at].into())),
         Cell::Floats(items) => shorten_list(items.len(), |at| Cell::F32(items[at])),
         Cell::Texts(items) => shorten_list(items.len(), |at| match &items[at] {
-            Some(text) => Cell::Text(shorten_text(text).into()),
+            Some(text) => Cell::Text(shorten_text(text, text_cap).into()),
             None => Cell::Null,
         }),
         plain => json_text(plain),
@@ -231,9 +249,9 @@ fn shorten_list<'a>(len: usize, item: impl Fn(usize) -> Cell<'a>) -> String {
     format!("[{}]", items.join(", "))
 }
 
-fn shorten_text(text: &str) -> String {
+fn shorten_text(text: &str, cap: usize) -> String {
     let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(TEXT_CAP).collect();
+    let mut short: String = chars.by_ref().take(cap).collect();
     if chars.next().is_some() {
         short.pop();
         short.push('…');
@@ -248,15 +266,15 @@ mod tests {
     #[test]
     fn a_long_list_shows_its_ends() {
         let items: Vec<i32> = (1..=40).collect();
-        assert_eq!(shorten(&Cell::from(&items[..])).as_deref(), Some("[1, 2, … 40]"));
-        assert_eq!(shorten(&Cell::from(&[0.5_f32, f32::NAN][..])).as_deref(), Some("[0.5, null]"));
-        assert_eq!(shorten(&Cell::from(&[0_i8; 0][..])).as_deref(), Some("[]"));
+        assert_eq!(shorten(&Cell::from(&items[..]), TEXT_CAP).as_deref(), Some("[1, 2, … 40]"));
+        assert_eq!(shorten(&Cell::from(&[0.5_f32, f32::NAN][..]), TEXT_CAP).as_deref(), Some("[0.5, null]"));
+        assert_eq!(shorten(&Cell::from(&[0_i8; 0][..]), TEXT_CAP).as_deref(), Some("[]"));
     }
 
     #[test]
     fn a_long_text_is_cut_and_its_controls_are_escaped() {
-        assert_eq!(shorten(&Cell::from("a\u{1b}[2Jb")).as_deref(), Some("a\\u{1b}[2Jb"));
-        let long = shorten(&Cell::from("x".repeat(100))).unwrap();
+        assert_eq!(shorten(&Cell::from("a\u{1b}[2Jb"), TEXT_CAP).as_deref(), Some("a\\u{1b}[2Jb"));
+        let long = shorten(&Cell::from("x".repeat(100)), TEXT_CAP).unwrap();
         assert_eq!(long.chars().count(), TEXT_CAP);
         assert!(long.ends_with('…'));
     }
@@ -266,5 +284,42 @@ mod tests {
         assert_eq!(fitting(&[10, 10, 10], Some(22)), [10, 10]);
         assert_eq!(fitting(&[50, 10], Some(20)), [50]);
         assert_eq!(fitting(&[50, 10], None), [50, 10]);
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_texts_first_and_then_names_what_it_leaves_out() {
+        let columns = [
+            Column::new("n", Kind::Int),
+            Column::new("response", Kind::Text),
+            Column::new("status", Kind::Text),
+            Column::new("reward", Kind::Float32),
+        ];
+        let print = |width| {
+            let bytes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+            let look = Look { width: Some(width), color: false };
+            let mut table =
+                Box::new(Table::new(Destination::sink(Box::new(Into(bytes.clone()))), &columns, look));
+            let cells = [Cell::from(1), Cell::from("x".repeat(80)), Cell::from("done"), Cell::from(0.5_f32)];
+            table.row(Row { cells: &cells, picks: &[0, 1, 2, 3] }).unwrap();
+            table.finish(false).unwrap().commit().unwrap();
+            String::from_utf8(bytes.lock().unwrap().clone()).unwrap()
+        };
+        let all = print(80);
+        assert!(all.contains("reward") && all.contains('…') && !all.contains('('), "{all}");
+        let some = print(36);
+        assert!(some.ends_with("(columns that do not fit, see --columns: reward)\n"), "{some}");
+        assert!(some.lines().take(2).all(|line| line.chars().count() <= 36), "{some}");
+    }
+
+    struct Into(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Into {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
     }
 }

@@ -32,6 +32,8 @@ pub struct Archive {
     entries: Vec<Entry>,
     /// `archive/` or whatever the file was called when it was saved.
     prefix: String,
+    /// Whether storages were written by a big-endian machine.
+    big_endian: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -85,14 +87,11 @@ impl Archive {
             Ok(entries) => entries,
             Err(fault) => return Err(sniff(&map).map_or(fault, |f| ErrorKind::Foreign(f).into())),
         };
-        let mut archive = Self { path: path.to_owned(), map, entries, prefix: String::new() };
+        let mut archive =
+            Self { path: path.to_owned(), map, entries, prefix: String::new(), big_endian: false };
         archive.prefix = archive.find_prefix()?;
         if let Some(order) = archive.find("byteorder")? {
-            if archive.read(&order, 16)?.bytes.trim_ascii() == b"big" {
-                return Err(
-                    ErrorKind::Unsupported("byte order: written on a big-endian machine".into()).into()
-                );
-            }
+            archive.big_endian = archive.read(&order, 16)?.bytes.trim_ascii() == b"big";
         }
         Ok(archive)
     }
@@ -110,6 +109,10 @@ impl Archive {
     /// Whether the file has no bytes; an opened archive never has none.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+
+    pub(super) fn is_big_endian(&self) -> bool {
+        self.big_endian
     }
 
     /// Lets the system take back the pages of `[start, end)` of the file. They are read again when

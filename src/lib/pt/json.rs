@@ -20,22 +20,39 @@ use super::value::{Kind, Ref};
 
 /// Values shown of a tensor or array; larger ones are named by dtype and shape.
 const SHOWN: u64 = 64;
-/// Text that one value may become. A hundred nested references can stand for more than any disk.
-const LONGEST: usize = 256 << 20;
-
 impl Ref<'_> {
-    /// The value as one JSON text. What is nested too deep or would grow beyond 256 MB is cut off with
-    /// an `$error`.
+    /// The value as one JSON text. What is nested too deep or would grow beyond
+    /// [`super::Limits::shown_bytes`] is cut off with an `$error`.
     pub fn to_json(self) -> String {
-        let mut out = String::new();
-        let depth = self.file.limits().depth;
-        write(self, &mut out, depth);
-        out
+        let limits = self.file.limits();
+        let mut out = Text { text: String::new(), longest: limits.shown_bytes };
+        write(self, &mut out, limits.depth);
+        out.text
     }
 }
 
-fn write(r: Ref<'_>, out: &mut String, depth: usize) {
-    if out.len() > LONGEST {
+/// Text that grows, and where it must stop: forty nested references can stand for more than any disk.
+struct Text {
+    text: String,
+    longest: usize,
+}
+
+impl Text {
+    fn is_full(&self) -> bool {
+        self.text.len() > self.longest
+    }
+
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+    }
+
+    fn push_str(&mut self, s: &str) {
+        self.text.push_str(s);
+    }
+}
+
+fn write(r: Ref<'_>, out: &mut Text, depth: usize) {
+    if out.is_full() {
         return tagged(out, "$error", "the value is too large to show");
     }
     let kind = match r.kind() {
@@ -84,41 +101,39 @@ fn write(r: Ref<'_>, out: &mut String, depth: usize) {
     }
 }
 
-fn show(out: &mut String, what: impl std::fmt::Display) {
+fn show(out: &mut Text, what: impl std::fmt::Display) {
     // Writing to a String cannot fail.
-    let _ = write!(out, "{what}");
+    let _ = write!(out.text, "{what}");
 }
 
-fn float(out: &mut String, f: f64) {
+fn float(out: &mut Text, f: f64) {
     if !f.is_finite() {
         out.push_str("null");
         return;
     }
-    let from = out.len();
     show(out, format_args!("{f:?}"));
-    debug_assert!(out[from..].contains(['.', 'e']));
 }
 
-fn string(out: &mut String, s: &str) {
+fn string(out: &mut Text, s: &str) {
     match serde_json::to_string(s) {
         Ok(quoted) => out.push_str(&quoted),
         Err(_) => out.push_str("\"\""),
     }
 }
 
-fn tagged(out: &mut String, tag: &str, text: &str) {
+fn tagged(out: &mut Text, tag: &str, text: &str) {
     show(out, format_args!("{{\"{tag}\":"));
     string(out, text);
     out.push('}');
 }
 
-fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut f: impl FnMut(&mut String, T)) {
+fn list<T>(out: &mut Text, items: impl IntoIterator<Item = T>, mut f: impl FnMut(&mut Text, T)) {
     out.push('[');
     for (i, item) in items.into_iter().enumerate() {
         if i > 0 {
             out.push(',');
         }
-        if out.len() > LONGEST {
+        if out.is_full() {
             tagged(out, "$error", "the value is too large to show");
             break;
         }
@@ -127,7 +142,7 @@ fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut f: impl FnM
     out.push(']');
 }
 
-fn dict(out: &mut String, entries: &[(Ref<'_>, Ref<'_>)], depth: usize) {
+fn dict(out: &mut Text, entries: &[(Ref<'_>, Ref<'_>)], depth: usize) {
     out.push('{');
     let mut first = true;
     for (k, v) in entries {
@@ -138,9 +153,9 @@ fn dict(out: &mut String, entries: &[(Ref<'_>, Ref<'_>)], depth: usize) {
         match k.as_str() {
             Some(key) => string(out, &key),
             None => {
-                let mut key = String::new();
+                let mut key = Text { text: String::new(), longest: out.longest };
                 write(*k, &mut key, depth - 1);
-                string(out, &key);
+                string(out, &key.text);
             }
         }
         out.push(':');
@@ -149,7 +164,7 @@ fn dict(out: &mut String, entries: &[(Ref<'_>, Ref<'_>)], depth: usize) {
     out.push('}');
 }
 
-fn object(out: &mut String, o: &Object<'_>, depth: usize) {
+fn object(out: &mut Text, o: &Object<'_>, depth: usize) {
     out.push_str("{\"$object\":");
     string(out, &o.class);
     if !o.args.is_empty() {
@@ -174,7 +189,7 @@ fn object(out: &mut String, o: &Object<'_>, depth: usize) {
     out.push('}');
 }
 
-fn array(out: &mut String, tag: &str, dtype: &str, shape: &[u64], values: Option<Elements>) {
+fn array(out: &mut Text, tag: &str, dtype: &str, shape: &[u64], values: Option<Elements>) {
     show(out, format_args!("{{\"{tag}\":{{\"dtype\":\"{dtype}\",\"shape\":"));
     list(out, shape, |out, n| show(out, n));
     if let Some(values) = values {

@@ -56,10 +56,18 @@ pub struct Limits {
     pub elements: u64,
     /// Bytes that a compressed record may inflate to. `torch.save` stores; repacked files exist.
     pub inflated_bytes: u64,
+    /// Bytes of text that one value may be shown as. The longest conversation seen is 2 MB.
+    pub shown_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { arena_bytes: 2 << 30, depth: 500, elements: 64 << 20, inflated_bytes: 4 << 30 }
+        Self {
+            arena_bytes: 2 << 30,
+            depth: 500,
+            elements: 64 << 20,
+            inflated_bytes: 4 << 30,
+            shown_bytes: 64 << 20,
+        }
     }
 }

@@ -2,6 +2,10 @@
 
 pub const MARK: u8 = b'(';
 pub const STOP: u8 = b'.';
+/// Protocol 0's numbers as text; legal in every protocol and written by some other picklers.
+pub const INT: u8 = b'I';
+pub const LONG: u8 = b'L';
+pub const FLOAT: u8 = b'F';
 pub const POP: u8 = b'0';
 pub const POP_MARK: u8 = b'1';
 pub const DUP: u8 = b'2';

@@ -18,7 +18,7 @@ pub(super) enum Value {
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// An int beyond 64 bits: where its `LONG1` or `LONG4` is.
+    /// An int beyond 64 bits: where its `LONG1`, `LONG4` or `LONG` is.
     Long(u64),
     /// Where the string's opcode is.
     Str(u64),
@@ -169,6 +169,10 @@ impl<'a> Machine<'a> {
                     let value = number::long_to_i64(body).map_or(Value::Long(self.op_at as u64), Value::Int);
                     self.push(value)?;
                 }
+                INT | LONG | FLOAT => {
+                    let value = self.text_number(op)?;
+                    self.push(value)?;
+                }
                 NONE => self.push(Value::None)?,
                 BINUNICODE | SHORT_BINUNICODE | BINUNICODE8 | BINSTRING | SHORT_BINSTRING => {
                     self.skip_text(op)?;
@@ -309,12 +313,13 @@ impl<'a> Machine<'a> {
         Ok(u32::from_le_bytes([body[0], body[1], body[2], body[3]]))
     }
 
-    fn line(&mut self) -> Result<(), Fault> {
-        let rest = self.b.get(self.pos..).unwrap_or_default();
+    fn line(&mut self) -> Result<&'a [u8], Fault> {
+        let b = self.b;
+        let rest = b.get(self.pos..).unwrap_or_default();
         match rest.iter().position(|&c| c == b'\n') {
             Some(n) => {
                 self.pos += n + 1;
-                Ok(())
+                Ok(&rest[..n])
             }
             None => Err(Fault::truncated(self.b.len() as u64, "the pickle ends inside a name")),
         }
@@ -410,6 +415,21 @@ impl<'a> Machine<'a> {
         self.pos = at;
         self.last_number = (self.op_at, at);
         self.push(value)
+    }
+
+    fn text_number(&mut self, op: u8) -> Result<Value, Fault> {
+        let line = self.line()?;
+        let text = str::from_utf8(line).unwrap_or_default().trim_end_matches('L');
+        match (op, text) {
+            (INT, "00") => Ok(Value::Bool(false)),
+            (INT, "01") => Ok(Value::Bool(true)),
+            (FLOAT, text) => text.parse().map(Value::Float).map_err(|_| self.bad("a float that is none")),
+            (_, text) => match text.parse() {
+                Ok(i) => Ok(Value::Int(i)),
+                Err(_) if super::text::is_decimal(text) => Ok(Value::Long(self.op_at as u64)),
+                Err(_) => Err(self.bad("an int that is none")),
+            },
+        }
     }
 
     fn long1(&mut self) -> Result<(), Fault> {

@@ -53,6 +53,18 @@ pub enum Elements {
     Text(Vec<String>),
 }
 
+impl Elements {
+    fn negate(&mut self) {
+        match self {
+            Self::Int(v) => v.iter_mut().for_each(|x| *x = x.wrapping_neg()),
+            Self::F32(v) => v.iter_mut().for_each(|x| *x = -*x),
+            Self::F64(v) => v.iter_mut().for_each(|x| *x = -*x),
+            Self::Complex(v) => v.iter_mut().for_each(|(re, im)| (*re, *im) = (-*re, -*im)),
+            Self::Bool(_) | Self::U64(_) | Self::Text(_) => {}
+        }
+    }
+}
+
 impl Dtype {
     /// The name torch (or NumPy) prints.
     pub fn name(self) -> Cow<'static, str> {
@@ -196,23 +208,28 @@ pub struct Tensor<'a> {
     pub device: Cow<'a, str>,
     /// Elements the storage claims.
     pub storage_elements: u64,
+    /// A lazily conjugated or negated view: torch keeps the storage and sets a bit.
+    conjugate: bool,
+    negate: bool,
 }
 
 impl<'a> Tensor<'a> {
     /// `args` of `_rebuild_tensor_v2`: storage, offset, size, stride, …
-    pub(super) fn rebuild(r: Ref<'a>, args: Ref<'a>, dtype: Option<Ref<'a>>) -> Result<Self, Error> {
+    pub(super) fn rebuild(r: Ref<'a>, args: Ref<'a>, dtype_arg: Option<Ref<'a>>) -> Result<Self, Error> {
         let bad = |what: &str| r.unexpected(format!("a tensor whose {what}"));
         let id = match args.at(0).and_then(Ref::node) {
             Some(Node::Persistent(id)) => r.with(*id),
             _ => return Err(bad("storage is no storage")),
         };
         let class = id.at(1).and_then(object::name).ok_or_else(|| bad("storage has no class"))?;
-        let dtype_name = dtype.and_then(object::name).unwrap_or_else(|| class.clone());
+        let dtype_name = dtype_arg.and_then(object::name).unwrap_or_else(|| class.clone());
         let dtype = Dtype::from_torch(&dtype_name)
             .ok_or_else(|| r.file.fail(Fault::from(ErrorKind::Unsupported(format!("dtype {dtype_name}")))))?;
         let count = |v: Option<Ref<'a>>| v.and_then(Ref::as_i64).and_then(|n| u64::try_from(n).ok());
         // An UntypedStorage counts bytes.
         let unit = if class.ends_with("UntypedStorage") { dtype.size() } else { 1 };
+        let bits = args.at(if dtype_arg.is_some() { 7 } else { 6 });
+        let bit = |name| bits.and_then(|m| m.get(name)).and_then(Ref::as_bool).unwrap_or(false);
         let tensor = Self {
             r,
             dtype,
@@ -222,6 +239,8 @@ impl<'a> Tensor<'a> {
             storage_key: id.at(2).and_then(Ref::as_str).ok_or_else(|| bad("storage has no key"))?,
             device: id.at(3).and_then(Ref::as_str).unwrap_or(Cow::Borrowed("cpu")),
             storage_elements: count(id.at(4)).ok_or_else(|| bad("storage has no size"))? / unit,
+            conjugate: bit("conj"),
+            negate: bit("neg"),
         };
         if tensor.shape.len() != tensor.stride.len() {
             return Err(bad("size and stride have different lengths"));
@@ -328,11 +347,20 @@ impl<'a> Tensor<'a> {
         let n = self.checked_len()?;
         let bytes = self.bytes()?;
         let fail = |f: Fault| self.r.file.fail(f);
-        if self.is_contiguous() {
-            let start = self.offset as usize;
-            return decode(self.dtype, false, &bytes, start..start + n).map_err(fail);
+        let big = self.r.file.archive().is_big_endian();
+        let start = self.offset as usize;
+        let mut elements = if self.is_contiguous() {
+            decode(self.dtype, big, &bytes, start..start + n).map_err(fail)?
+        } else {
+            decode(self.dtype, big, &bytes, self.positions(n)).map_err(fail)?
+        };
+        if self.negate {
+            elements.negate();
         }
-        decode(self.dtype, false, &bytes, self.positions(n)).map_err(fail)
+        if let (true, Elements::Complex(v)) = (self.conjugate, &mut elements) {
+            v.iter_mut().for_each(|(_, im)| *im = -*im);
+        }
+        Ok(elements)
     }
 
     /// The elements as `f32`, borrowed from the file when they lie there as such.
@@ -340,17 +368,9 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// As [`Tensor::elements`]; also when they are no floats or integers.
     pub fn to_f32(&self) -> Result<Cow<'a, [f32]>, Error> {
-        if self.dtype == Dtype::F32 && self.is_contiguous() {
-            let n = self.checked_len()?;
-            if n == 0 {
-                return Ok(Cow::Borrowed(&[]));
-            }
-            if let Cow::Borrowed(bytes) = self.bytes()? {
-                let start = self.offset as usize * 4;
-                let view = bytes.get(start..start + 4 * n).unwrap_or_default();
-                if let Some(floats) = cast_f32(view) {
-                    return Ok(Cow::Borrowed(floats));
-                }
+        if self.dtype == Dtype::F32 {
+            if let Some(floats) = self.borrow(cast::<f32>)? {
+                return Ok(Cow::Borrowed(floats));
             }
         }
         Ok(Cow::Owned(match self.elements()? {
@@ -362,6 +382,34 @@ impl<'a> Tensor<'a> {
                 return Err(self.r.unexpected(format!("a {} tensor where floats belong", self.dtype.name())));
             }
         }))
+    }
+
+    /// The elements as `i32`, borrowed from the file when they lie there as such.
+    ///
+    /// # Errors
+    /// As [`Tensor::to_ints`].
+    pub fn to_i32(&self) -> Result<Cow<'a, [i32]>, Error> {
+        if self.dtype == Dtype::I32 {
+            if let Some(ints) = self.borrow(cast::<i32>)? {
+                return Ok(Cow::Borrowed(ints));
+            }
+        }
+        self.to_ints().map(Cow::Owned)
+    }
+
+    /// The mapped bytes of a contiguous view as what `cast` makes of them.
+    fn borrow<T>(&self, cast: impl Fn(&'a [u8]) -> Option<&'a [T]>) -> Result<Option<&'a [T]>, Error> {
+        if !self.is_contiguous() || self.negate || self.r.file.archive().is_big_endian() {
+            return Ok(None);
+        }
+        let size = self.dtype.size() as usize;
+        let n = self.checked_len()?;
+        if n == 0 {
+            return Ok(Some(&[]));
+        }
+        let Cow::Borrowed(bytes) = self.bytes()? else { return Ok(None) };
+        let start = self.offset as usize * size;
+        Ok(bytes.get(start..start + n * size).and_then(cast))
     }
 
     /// The elements as integers of a type, converted from any integer dtype or bool.
@@ -378,36 +426,21 @@ impl<'a> Tensor<'a> {
             _ => Err(wrong()),
         }
     }
-
-    /// The view's bytes as they lie in the file when it is contiguous: a way to compare and count
-    /// without decoding.
-    ///
-    /// # Errors
-    /// As [`Tensor::elements`].
-    pub fn contiguous_bytes(&self) -> Result<Option<Cow<'a, [u8]>>, Error> {
-        if !self.is_contiguous() {
-            return Ok(None);
-        }
-        let n = self.checked_len()? * self.dtype.size() as usize;
-        if n == 0 {
-            return Ok(Some(Cow::Borrowed(&[])));
-        }
-        let start = (self.offset * self.dtype.size()) as usize;
-        Ok(match self.bytes()? {
-            Cow::Borrowed(b) => b.get(start..start + n).map(Cow::Borrowed),
-            Cow::Owned(b) => b.get(start..start + n).map(|s| Cow::Owned(s.to_vec())),
-        })
-    }
 }
 
-/// Bytes of a mapped file as floats, when they are aligned and the machine is little-endian.
-fn cast_f32(bytes: &[u8]) -> Option<&[f32]> {
+/// Types of which every bit pattern is a value.
+trait Plain: Copy {}
+impl Plain for f32 {}
+impl Plain for i32 {}
+
+/// Bytes of a mapped file as numbers, when they are aligned and the machine is little-endian.
+fn cast<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     if cfg!(target_endian = "big") {
         return None;
     }
-    // SAFETY: every bit pattern is an f32; `align_to` gives only what is aligned.
-    let (head, floats, tail) = unsafe { bytes.align_to::<f32>() };
-    (head.is_empty() && tail.is_empty()).then_some(floats)
+    // SAFETY: every bit pattern is a value of T; `align_to` gives only what is aligned.
+    let (head, values, tail) = unsafe { bytes.align_to::<T>() };
+    (head.is_empty() && tail.is_empty()).then_some(values)
 }
 
 /// A NumPy array whose bytes lie in the pickle.

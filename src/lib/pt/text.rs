@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::error::{ErrorKind, Fault};
-use super::opcode::LONG1;
+use super::opcode::{LONG1, LONG4};
 use super::pickle::{length_width, read_length};
 
 /// The payload of the string or bytes opcode at `at`. Empty if the bytes changed since the machine
@@ -15,12 +15,25 @@ pub(super) fn payload(pickle: &[u8], at: u64) -> &[u8] {
     len.checked_add(1 + width).and_then(|end| rest.get(1 + width..end)).unwrap_or_default()
 }
 
-/// The digits' bytes of the `LONG1` or `LONG4` opcode at `at`.
-pub(super) fn long(pickle: &[u8], at: u64) -> &[u8] {
+/// The decimal digits of the `LONG1`, `LONG4`, `LONG` or `INT` opcode at `at`.
+pub(super) fn long(pickle: &[u8], at: u64) -> String {
     let rest = pickle.get(at as usize..).unwrap_or_default();
-    let width = if rest.first() == Some(&LONG1) { 1 } else { 4 };
+    let width = match rest.first() {
+        Some(&LONG1) => 1,
+        Some(&LONG4) => 4,
+        _ => {
+            let line = rest.get(1..).unwrap_or_default().split(|&c| c == b'\n').next().unwrap_or_default();
+            return String::from_utf8_lossy(line).trim_end_matches('L').to_owned();
+        }
+    };
     let len = read_length(rest.get(1..1 + width).unwrap_or_default()) as usize;
-    rest.get(1 + width..1 + width + len).unwrap_or_default()
+    decimal(rest.get(1 + width..1 + width + len).unwrap_or_default())
+}
+
+/// Whether a text is an optional sign and digits.
+pub(super) fn is_decimal(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit())
 }
 
 /// Module and name of the `GLOBAL` opcode at `at`.
@@ -94,7 +107,7 @@ pub(super) fn latin1(text: &[u8], at: u64) -> Result<Cow<'_, [u8]>, Fault> {
 }
 
 /// A little-endian two's complement number of any width in decimal digits.
-pub(super) fn decimal(bytes: &[u8]) -> String {
+fn decimal(bytes: &[u8]) -> String {
     let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
     let mut magnitude: Vec<u8> = bytes.to_vec();
     if negative {

@@ -95,7 +95,7 @@ impl<'a> Ref<'a> {
             Value::Bool(b) => Kind::Bool(b),
             Value::Int(i) => Kind::Int(i),
             Value::Float(f) => Kind::Float(f),
-            Value::Long(at) => Kind::BigInt(text::decimal(text::long(pickle, at))),
+            Value::Long(at) => Kind::BigInt(text::long(pickle, at)),
             Value::Str(at) => Kind::Str(self.text(at)),
             Value::Bytes(at) => Kind::Bytes(Cow::Borrowed(text::payload(pickle, at))),
             Value::Global(_) => Kind::Name(object::name(self).unwrap_or_default()),

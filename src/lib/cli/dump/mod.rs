@@ -4,7 +4,11 @@
 //! context, pushes rows until told to stop, and closes it. [`run`] sends each command to its function.
 
 pub mod args;
+pub mod metrics;
 pub mod steps_arg;
+pub mod stream;
+#[cfg(test)]
+mod testing;
 
 use self::args::{DumpArgs, DumpCommand};
 use super::common::Settings;

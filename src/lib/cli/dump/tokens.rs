@@ -1,0 +1,165 @@
+//! `miles-dump tokens`: one row a token, or the API's single object.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+
+use super::args::TokensArgs;
+use super::step_rows::{self, StepRows};
+use crate::cli::context::Context;
+use crate::cli::exit::{CliError, Exit};
+use crate::output::{Cell, Column, Kind};
+use crate::rollout::text::Decoder;
+use crate::rollout::tokens::{Sequence, SeriesName, Window};
+use crate::rollout::{Error, Run, StepFiles};
+
+const COLUMNS: [Column; 14] = [
+    Column::new("position", Kind::Int),
+    Column::new("token_id", Kind::Int),
+    Column::new("token_text", Kind::Text),
+    Column::new("response_position", Kind::Int),
+    Column::new("loss_mask", Kind::Int),
+    Column::new("rollout_log_prob", Kind::Float32),
+    Column::new("train_log_prob", Kind::Float32),
+    Column::new("lp_diff", Kind::Float32),
+    Column::new("imp_ratio", Kind::Float32),
+    Column::new("entropy", Kind::Float32),
+    Column::new("ref_entropy", Kind::Float32),
+    Column::new("ref_log_prob", Kind::Float32),
+    Column::new("advantage", Kind::Float32),
+    Column::new("return", Kind::Float32),
+];
+
+/// The series in the order of [`COLUMNS`], from `rollout_log_prob` on.
+const SERIES: [SeriesName; 9] = [
+    SeriesName::RolloutLogProbs,
+    SeriesName::TrainLogProbs,
+    SeriesName::LpDiff,
+    SeriesName::ImpRatio,
+    SeriesName::Entropy,
+    SeriesName::RefEntropy,
+    SeriesName::RefLogProbs,
+    SeriesName::Advantages,
+    SeriesName::Returns,
+];
+
+/// One row a token of one sample. Of several steps those that hold the sample.
+pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError> {
+    let run = Run::open(context.run_dir()?)?;
+    let found = step_rows::find(&run, &args.steps, args.eval)?;
+    let mut decoder = decoder(args, context, &run);
+    let mut output: Option<StepRows> = None;
+    let mut documents = String::new();
+    let mut missing = None;
+    let mut seen = false;
+    let exit = step_rows::each(context, &found, |files| {
+        let sequence = match Sequence::read(&run, files, args.sample) {
+            Err(e @ Error::NoSample { .. }) if found.len() > 1 => {
+                missing.get_or_insert(e);
+                return Ok(ControlFlow::Continue(()));
+            }
+            other => other?,
+        };
+        seen = true;
+        tell(context, files, &sequence);
+        let window = sequence.window(args.start, args.end)?;
+        if args.object {
+            documents.push_str(&object(&sequence, window, decoder.as_mut()).to_string());
+            documents.push('\n');
+            return Ok(ControlFlow::Continue(()));
+        }
+        let output = match &mut output {
+            Some(output) => output,
+            none => none.insert(StepRows::open(context, &args.steps, &COLUMNS)?),
+        };
+        for position in window.start..window.end {
+            let text = decoder.as_mut().and_then(|d| d.decode(sequence.tokens[position]).map(str::to_owned));
+            if output.row(files.id.rollout_id, cells(&sequence, position, text))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if let (false, Some(e)) = (seen, missing) {
+        return Err(e.into());
+    }
+    if args.object {
+        context.settings().output.write_document(documents.as_bytes())?;
+    }
+    match output {
+        Some(output) => output.close(context, exit),
+        None => Ok(exit),
+    }
+}
+
+fn decoder(args: &TokensArgs, context: &Context, run: &Run) -> Option<Decoder> {
+    if !args.object && !context.wants("token_text") {
+        return None;
+    }
+    match Decoder::load(run.dir()) {
+        Ok(decoder) => Some(decoder),
+        Err(why) => {
+            context.warn(format_args!("no usable tokenizer, so token_text is null: {why}"));
+            None
+        }
+    }
+}
+
+fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
+    if sequence.alignment_failed {
+        context.warn(format_args!(
+            "step {}, sample {}: a train column's slices cannot be placed, so it is null",
+            files.id.rollout_id, sequence.sample_index
+        ));
+    }
+}
+
+fn cells(sequence: &Sequence, position: usize, text: Option<String>) -> Vec<Cell<'static>> {
+    let response = position.checked_sub(sequence.prompt_len);
+    let mut row = Vec::with_capacity(COLUMNS.len() + 1);
+    row.push(Cell::Int(position as i64));
+    row.push(Cell::from(sequence.tokens[position]));
+    row.push(Cell::from(text));
+    row.push(Cell::from(response.map(|r| r as i64)));
+    let mask = response.and_then(|r| sequence.loss_mask.as_ref()?.get(r).copied());
+    row.push(Cell::from(mask));
+    row.extend(SERIES.iter().map(|&name| Cell::from(response.and_then(|r| sequence.value(name, r)))));
+    row
+}
+
+/// The object that `/api/rollout/{rid}/sample/{i}/tokens` answers.
+fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>) -> Value {
+    let ids = &sequence.tokens[window.start..window.end];
+    let text: Option<Vec<Option<String>>> = decoder
+        .as_mut()
+        .map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
+    let series = |name: SeriesName| -> Value {
+        if !sequence.has(name) {
+            return Value::Null;
+        }
+        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, Value::from)).collect()
+    };
+    let mask = sequence.loss_mask.as_ref().and_then(|m| m.get(window.response()));
+    json!({
+        "rollout_id": sequence.id.rollout_id,
+        "sample_index": sequence.sample_index,
+        "evaluation": sequence.id.evaluation,
+        "total_len": sequence.total_len(),
+        "prompt_len": sequence.prompt_len,
+        "start": window.start,
+        "end": window.end,
+        "response_offset": window.response_offset(),
+        "token_ids": ids,
+        "token_text": text,
+        "rollout_log_probs": series(SeriesName::RolloutLogProbs),
+        "loss_mask": mask,
+        "train_log_probs": series(SeriesName::TrainLogProbs),
+        "ref_log_probs": series(SeriesName::RefLogProbs),
+        "lp_diff": series(SeriesName::LpDiff),
+        "imp_ratio": series(SeriesName::ImpRatio),
+        "entropy": series(SeriesName::Entropy),
+        "ref_entropy": series(SeriesName::RefEntropy),
+        "advantages": series(SeriesName::Advantages),
+        "returns": series(SeriesName::Returns),
+    })
+}

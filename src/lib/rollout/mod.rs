@@ -1,0 +1,38 @@
+//! A run's dumps: which steps there are, and each step's rollout and train side joined.
+//!
+//! | room | job |
+//! | --- | --- |
+//! | [`Run`] | finds steps and their files, tells what is still being written |
+//! | [`Batch`] | the rollout file: one [`Sample`] an entry |
+//! | [`Train`] | the shards of a step: which ranks hold which row, and a row's per-token columns |
+//! | `place` | where a context-parallel slice belongs |
+//! | [`summary`], [`groups`], [`steps`] | one row a sample, a group, a step |
+//! | [`tokens`], [`conversation`] | what one sample holds |
+//! | [`cache`] | summaries on disk |
+//!
+//! Definitions are those of the job's own dashboard; the recorded answers of the conformance tests
+//! fix what its text leaves open.
+
+mod batch;
+pub mod cache;
+pub mod conversation;
+mod error;
+pub mod groups;
+mod list;
+mod mirror;
+mod place;
+mod run;
+mod series;
+mod shard;
+pub mod steps;
+mod stats;
+pub mod summary;
+pub mod text;
+pub mod tokens;
+mod train;
+
+pub use batch::{Batch, Sample};
+pub use error::Error;
+pub use run::{Run, State, StepFiles, StepId, TrainFile};
+pub use series::{Computed, Series};
+pub use train::{Train, TrainRow};

@@ -1,0 +1,102 @@
+//! The two JSON documents beside the streams: `meta.json` and `lane_catalog.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::TelemetryError;
+use crate::record::strict;
+
+/// What a run says about itself; rewritten by each attempt.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Meta {
+    /// Name of the run.
+    pub run_name: Option<String>,
+    /// Start of the newest attempt, Unix seconds.
+    pub start_ts: Option<f64>,
+    /// The settings of the job that were recorded.
+    #[serde(default)]
+    pub args: Map<String, Value>,
+    /// Version of the format, 1.
+    pub schema_version: Option<i64>,
+}
+
+impl Meta {
+    /// Reads `meta.json` under `dashboard`; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] when it cannot be read or is no such document.
+    pub fn read(dashboard: &Path) -> Result<Option<Self>, TelemetryError> {
+        read(&dashboard.join("meta.json"))
+    }
+}
+
+/// Every lane that the run has used, by the name `node:gpu`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct LaneCatalog {
+    /// Version of the format, 1.
+    pub version: Option<i64>,
+    /// The lanes.
+    pub lanes: BTreeMap<String, CatalogLane>,
+}
+
+/// What is known of one lane.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct CatalogLane {
+    /// Trainer ranks that ran on it.
+    pub ranks: Vec<i64>,
+    /// Addresses of engines that served on it.
+    pub engine_addrs: Vec<String>,
+    /// `rollout`, `train`.
+    pub roles: Vec<String>,
+}
+
+impl LaneCatalog {
+    /// Reads `lane_catalog.json` under `dashboard`; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] when it cannot be read or is no such document.
+    pub fn read(dashboard: &Path) -> Result<Option<Self>, TelemetryError> {
+        read(&dashboard.join("lane_catalog.json"))
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TelemetryError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TelemetryError::Open { path: path.to_owned(), source }),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let mut clean = String::new();
+    strict(&text, &mut clean);
+    serde_json::from_str(&clean)
+        .map(Some)
+        .map_err(|error| TelemetryError::Document { path: path.to_owned(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_missing_read_or_named_as_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("meta.json");
+        assert_eq!(Meta::read(folder.path()).unwrap(), None);
+        fs::write(&path, r#"{"run_name": "r", "start_ts": NaN, "args": {"a": 1, "b": Infinity}, "new": []}"#)
+            .unwrap();
+        let meta = Meta::read(folder.path()).unwrap().unwrap();
+        assert_eq!((meta.run_name.as_deref(), meta.start_ts), (Some("r"), None));
+        assert_eq!(meta.args["b"], Value::Null);
+        fs::write(&path, r#"{"run_name": "#).unwrap();
+        let error = Meta::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("meta.json") && error.contains("line 1"), "{error}");
+    }
+}
