@@ -1,6 +1,7 @@
 //! Library behind the miles tools: reading what a miles run writes, exactly and fast.
 
 pub mod cli;
+pub mod demo;
 pub mod output;
 pub mod pt;
 pub mod record;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::demo::{self, DemoArgs};
 use super::dump;
 use super::dump::args::DumpArgs;
 use super::exit::{CliError, Exit};
@@ -30,6 +31,8 @@ pub struct MilesArgs {
 pub enum MilesCommand {
     /// Show what a run's dumps hold (miles-dump)
     Dump(Box<DumpArgs>),
+    /// Write a synthetic run to try the tools on
+    Demo(DemoArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Write man pages, one a tool and command
@@ -79,6 +82,7 @@ pub enum Tool {
 pub fn run(args: MilesArgs) -> Result<Exit, CliError> {
     match args.command {
         MilesCommand::Dump(args) => dump::run(*args),
+        MilesCommand::Demo(args) => demo::run(&args),
         MilesCommand::Completions(args) => completions(&args),
         MilesCommand::Man(args) => man(&args.dir),
     }

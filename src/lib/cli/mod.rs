@@ -5,6 +5,7 @@
 
 pub mod common;
 pub mod context;
+pub mod demo;
 pub mod dump;
 pub mod exit;
 pub mod miles;

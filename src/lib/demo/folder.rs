@@ -1,0 +1,172 @@
+//! The folder that a demo run lives in: whose it is, and how files get into it.
+//!
+//! `demo.json` marks a folder as a demo run and lists the files that were written. A demo run may be
+//! written over; what others put there is never touched. A file appears under its name when it is
+//! whole, with a modification time in the past, as if the run had ended a while ago: readers hide
+//! files that could still be growing.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Settings};
+
+/// The marker's name.
+const MARKER: &str = "demo.json";
+const MADE_BY: &str = "miles demo";
+/// Folders that a demo run has files in.
+const PARTS: [&str; 5] = ["rollout_data", "train_data", "dashboard_columns", "trajectory", "tokenizer"];
+/// The newest file is this old: more than the minute in which a reader takes damage for growth.
+const NEWEST_AGE: Duration = Duration::from_secs(120);
+/// Time between steps, and from a step's rollout files to its train files.
+const STEP: Duration = Duration::from_secs(300);
+const TRAINING: Duration = Duration::from_secs(90);
+/// Large enough that a write costs nothing beside making the bytes.
+const BUFFER: usize = 1 << 20;
+
+#[derive(Serialize, Deserialize)]
+struct Marker {
+    made_by: String,
+    settings: BTreeMap<String, u64>,
+    files: Vec<String>,
+}
+
+/// When a file was written, as its readers shall believe.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Written {
+    /// Before the first step.
+    AtStart,
+    /// When the step's batch was complete.
+    Rollout(u32),
+    /// When the step was trained.
+    Train(u32),
+}
+
+/// A folder that is ours to write to.
+#[derive(Debug)]
+pub(super) struct Folder {
+    root: PathBuf,
+    /// Modification time of the last step's train files.
+    end: SystemTime,
+    steps: u32,
+}
+
+impl Folder {
+    /// Makes the folder, or takes over a demo run and removes its files.
+    pub(super) fn claim(root: &Path, settings: &Settings, files: Vec<String>) -> Result<Self, Error> {
+        let failed = |source| Error::Io { path: root.to_owned(), source };
+        if root.exists() && !root.is_dir() {
+            return Err(Error::NotAFolder { path: root.to_owned() });
+        }
+        match read_marker(root) {
+            Some(old) => remove_all(root, &old.files)?,
+            None if root.exists() && fs::read_dir(root).map_err(failed)?.next().is_some() => {
+                return Err(Error::NotOurs { path: root.to_owned() });
+            }
+            None => fs::create_dir_all(root).map_err(failed)?,
+        }
+        for part in PARTS {
+            let path = root.join(part);
+            fs::create_dir_all(&path).map_err(|source| Error::Io { path, source })?;
+        }
+        let end = SystemTime::now() - NEWEST_AGE;
+        let folder = Self { root: root.to_owned(), end, steps: settings.steps };
+        let settings = settings.listed().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let marker = Marker { made_by: MADE_BY.into(), settings, files };
+        folder.write(MARKER, Written::AtStart, |mut out| {
+            serde_json::to_writer_pretty(&mut out, &marker)?;
+            out.write_all(b"\n")?;
+            Ok(out)
+        })?;
+        Ok(folder)
+    }
+
+    /// Writes one file, named by its path in the folder. Answers its size in bytes.
+    pub(super) fn write(
+        &self,
+        name: &str,
+        written: Written,
+        fill: impl FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>>,
+    ) -> Result<u64, Error> {
+        let path = self.root.join(name);
+        let failed = |source| Error::Io { path: path.clone(), source };
+        let leaf = path.file_name().unwrap_or_default().to_string_lossy();
+        let unfinished = path.with_file_name(format!(".{leaf}.tmp"));
+        let write = || -> io::Result<u64> {
+            let out = fill(BufWriter::with_capacity(BUFFER, File::create(&unfinished)?))?;
+            let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.set_modified(self.time(written))?;
+            let bytes = file.metadata()?.len();
+            fs::rename(&unfinished, &path)?;
+            Ok(bytes)
+        };
+        write().map_err(|source| {
+            // The first failure is what counts; the rest may be gone already.
+            let _ = fs::remove_file(&unfinished);
+            failed(source)
+        })
+    }
+
+    fn time(&self, written: Written) -> SystemTime {
+        let before_end = |rid: u32| STEP * self.steps.saturating_sub(rid + 1);
+        match written {
+            Written::AtStart => self.end - STEP * self.steps - TRAINING,
+            Written::Rollout(rid) => self.end - before_end(rid) - TRAINING,
+            Written::Train(rid) => self.end - before_end(rid),
+        }
+    }
+}
+
+fn read_marker(root: &Path) -> Option<Marker> {
+    let text = fs::read(root.join(MARKER)).ok()?;
+    serde_json::from_slice(&text).ok().filter(|marker: &Marker| marker.made_by == MADE_BY)
+}
+
+/// Removes an earlier demo run's files. The list is a file's content, so only plain names within our
+/// own folders are believed.
+fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
+    let is_ours = |name: &&String| {
+        let mut parts = Path::new(name.as_str()).components();
+        let folder = parts.next().and_then(|part| part.as_os_str().to_str());
+        folder.is_some_and(|folder| PARTS.contains(&folder))
+            && matches!(parts.next(), Some(Component::Normal(_)))
+            && parts.next().is_none()
+    };
+    for name in files.iter().filter(is_ours) {
+        let path = root.join(name);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::Io { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_that_points_elsewhere_removes_nothing_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("run");
+        fs::create_dir_all(root.join("rollout_data/deep")).unwrap();
+        let kept = ["../secret", "notes.txt", "rollout_data/deep/x.pt"];
+        for name in kept {
+            fs::write(root.join(name), "mine").unwrap();
+        }
+        let listed: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
+        remove_all(&root, &listed).unwrap();
+        let absolute = dir.path().join("secret").to_string_lossy().into_owned();
+        remove_all(&root, &[absolute, "rollout_data/../../secret".into()]).unwrap();
+        for name in kept {
+            assert!(root.join(name).exists(), "{name}");
+        }
+    }
+}
