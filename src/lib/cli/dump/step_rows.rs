@@ -38,7 +38,7 @@ pub(super) fn each(
         match f(step) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
-            Err(e) if steps.len() == 1 => return Err(e),
+            Err(e) if steps.len() == 1 || e.ends_all() => return Err(e),
             Err(e) => {
                 // One step that is being written is worth a retry; a damaged one is not.
                 exit = if exit == Exit::Ok || exit == e.exit() { e.exit() } else { Exit::Error };
