@@ -78,12 +78,7 @@ fn cached(cache: &Cache, files: &StepFiles) -> Option<Summary> {
 /// What the numbers of a step do not say by themselves.
 fn tell(context: &Context, files: &StepFiles, summary: &Summary) {
     let (id, n) = (files.id.rollout_id, summary.rows.len());
-    if let Some(sibling) = &files.sibling {
-        context.warn(format_args!(
-            "{}: a train file of slime's layout, which is not joined; columns of the train side are null",
-            sibling.display()
-        ));
-    }
+    told_sibling(context, files);
     let joined = summary.joined();
     if summary.has_train && joined < n {
         let ranks = files.train.len();
@@ -98,6 +93,16 @@ fn tell(context: &Context, files: &StepFiles, summary: &Summary) {
         )),
     }
     told_replaced(context, files, summary.replaced_characters);
+}
+
+/// Says that the train side is one that is not read.
+pub(super) fn told_sibling(context: &Context, files: &StepFiles) {
+    if let Some(sibling) = &files.sibling {
+        context.warn(format_args!(
+            "{}: a train file of slime's layout, which is not joined; columns of the train side are null",
+            sibling.display()
+        ));
+    }
 }
 
 /// Says how many characters were not text.

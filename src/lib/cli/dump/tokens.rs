@@ -108,6 +108,15 @@ fn decoder(args: &TokensArgs, context: &Context, run: &Run) -> Option<Decoder> {
 }
 
 fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
+    step_rows::told_sibling(context, files);
+    if !sequence.has_train && !files.train.is_empty() {
+        context.warn(format_args!(
+            "step {}, sample {}: no train row in the {} rank files, so the train side is null",
+            files.id.rollout_id,
+            sequence.sample_index,
+            files.train.len()
+        ));
+    }
     if sequence.alignment_failed {
         context.warn(format_args!(
             "step {}, sample {}: a train column's slices cannot be placed, so it is null",
