@@ -106,6 +106,9 @@ fn decoder(args: &TokensArgs, context: &Context, run: &Run) -> Option<Decoder> {
 }
 
 fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
+    if let Some(why) = &sequence.mirror_note {
+        context.note(1, format_args!("{why}; read from {}", files.rollout.display()));
+    }
     if sequence.alignment_failed {
         context.warn(format_args!(
             "step {}, sample {}: a train column's slices cannot be placed, so it is null",
