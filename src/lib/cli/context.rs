@@ -83,6 +83,11 @@ impl Context {
         }
     }
 
+    /// An error that does not end the command.
+    pub fn complain(&self, error: &CliError) {
+        say(self.tool, &error.to_string());
+    }
+
     /// Detail for `-v` (level 1) or `-vv` (level 2).
     pub fn note(&self, level: u8, message: impl Display) {
         if self.settings.verbose >= level {

@@ -25,6 +25,14 @@ impl Writer for Json {
         self.destination.spill_if_full()
     }
 
+    fn object(&mut self, json: &str) -> Result<bool, OutputError> {
+        let out = self.destination.buffer();
+        out.extend_from_slice(if self.started { b",\n" } else { b"[\n" });
+        out.extend_from_slice(json.as_bytes());
+        self.started = true;
+        self.destination.spill_if_full().map(|()| true)
+    }
+
     fn finish(mut self: Box<Self>, _cut: bool) -> Result<Destination, OutputError> {
         let end: &[u8] = if self.started { b"\n]\n" } else { b"[]\n" };
         self.destination.buffer().extend_from_slice(end);

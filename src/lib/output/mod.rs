@@ -54,6 +54,11 @@ trait Writer {
     /// Writes one row.
     fn row(&mut self, row: Row<'_>) -> Result<(), OutputError>;
 
+    /// Writes one finished JSON object as it is; false from a format that has no place for one.
+    fn object(&mut self, _json: &str) -> Result<bool, OutputError> {
+        Ok(false)
+    }
+
     /// Writes what is still held back and the format's end, and gives the destination back.
     fn finish(self: Box<Self>, cut: bool) -> Result<destination::Destination, OutputError>;
 }

@@ -52,6 +52,13 @@ impl Writer for Ndjson {
         self.destination.spill_if_full()
     }
 
+    fn object(&mut self, json: &str) -> Result<bool, OutputError> {
+        let out = self.destination.buffer();
+        out.extend_from_slice(json.as_bytes());
+        out.push(b'\n');
+        self.destination.spill_if_full().map(|()| true)
+    }
+
     fn finish(self: Box<Self>, _cut: bool) -> Result<Destination, OutputError> {
         Ok(self.destination)
     }

@@ -107,6 +107,15 @@ impl Options {
         Ok(format)
     }
 
+    /// Whether whole JSON objects can be written in place of rows.
+    ///
+    /// # Errors
+    /// As [`Options::resolve_format`].
+    pub fn takes_objects(&self) -> Result<bool, OutputError> {
+        let format = self.resolve_format()?;
+        Ok(matches!(format, Format::Ndjson | Format::Json) && self.columns.is_none())
+    }
+
     /// Opens the output for rows of `columns`.
     ///
     /// # Errors
@@ -248,6 +257,35 @@ impl Output {
         Ok(self.report)
     }
 
+    /// Takes one record as a finished JSON object in place of a row, keys that no column has included.
+    /// Only where [`Options::takes_objects`]; elsewhere it is left out.
+    ///
+    /// # Errors
+    /// As for a row.
+    pub fn object(&mut self, json: &str) -> Result<ControlFlow<()>, OutputError> {
+        if self.is_done() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let Some(writer) = &mut self.writer else {
+            return Ok(ControlFlow::Break(()));
+        };
+        let written = writer.object(json).map(|_| ());
+        self.count(written)
+    }
+
+    /// Counts what was written and says whether more is wanted.
+    fn count(&mut self, written: Result<(), OutputError>) -> Result<ControlFlow<()>, OutputError> {
+        if quiet(written)?.is_break() {
+            self.report.closed = true;
+            // What is left has nowhere to go; dropping the writer must not try again.
+            self.writer = None;
+            return Ok(ControlFlow::Break(()));
+        }
+        self.report.rows += 1;
+        self.report.limited = self.limit.is_some_and(|limit| self.report.rows >= limit);
+        Ok(if self.report.limited { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
     fn check(&self, cells: &[Cell<'_>]) -> Result<(), OutputError> {
         if cells.len() != self.columns.len() {
             return Err(OutputError::RowShape { cells: cells.len(), columns: self.columns.len() });
@@ -272,15 +310,8 @@ impl RowSink for Output {
         let Some(writer) = &mut self.writer else {
             return Ok(ControlFlow::Break(()));
         };
-        if quiet(writer.row(Row { cells, picks: &self.picks }))?.is_break() {
-            self.report.closed = true;
-            // What is left has nowhere to go; dropping the writer must not try again.
-            self.writer = None;
-            return Ok(ControlFlow::Break(()));
-        }
-        self.report.rows += 1;
-        self.report.limited = self.limit.is_some_and(|limit| self.report.rows >= limit);
-        Ok(if self.report.limited { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let written = writer.row(Row { cells, picks: &self.picks });
+        self.count(written)
     }
 }
 

@@ -310,6 +310,15 @@ impl<'a> Tensor<'a> {
         Ok(n as usize)
     }
 
+    /// Checks what [`Tensor::elements`] would: that the view lies in its storage and the storage in the file.
+    ///
+    /// # Errors
+    /// As [`Tensor::elements`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.checked_len()?;
+        self.bytes().map(|_| ())
+    }
+
     fn is_contiguous(&self) -> bool {
         let mut want = 1u64;
         self.shape.iter().zip(&self.stride).rev().all(|(&d, &s)| {

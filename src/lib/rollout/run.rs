@@ -66,6 +66,13 @@ pub struct StepFiles {
     pub state: State,
 }
 
+impl StepFiles {
+    /// Seconds since the rollout file was written; negative when the writer's clock is ahead of ours.
+    pub fn age_s(&self) -> f64 {
+        age_s(self.modified)
+    }
+}
+
 /// A run directory, listed once.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -227,7 +234,7 @@ fn list(dir: &Path) -> Result<Vec<Entry>, Error> {
 }
 
 /// Seconds since a file was written; negative when the writer's clock is ahead of ours.
-pub(super) fn age_s(modified: SystemTime) -> f64 {
+fn age_s(modified: SystemTime) -> f64 {
     match SystemTime::now().duration_since(modified) {
         Ok(age) => age.as_secs_f64(),
         Err(e) => -e.duration().as_secs_f64(),

@@ -28,6 +28,12 @@ pub struct DumpArgs {
     /// Options of every tool.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// Where summaries are kept [default: dashboard/cache in the run directory]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
+    /// Neither read nor write kept summaries
+    #[arg(long, global = true, conflicts_with = "cache_dir")]
+    pub no_cache: bool,
     /// What to show.
     #[command(subcommand)]
     pub command: DumpCommand,
@@ -196,6 +202,12 @@ pub struct MetricsArgs {
     /// Only points counted by this step key, such as rollout/step
     #[arg(long, value_name = "STEP_KEY")]
     pub x: Option<String>,
+    /// Points from here on: Unix seconds, -1h (before the newest record), or RFC 3339
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub t0: Option<String>,
+    /// Points up to here
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub t1: Option<String>,
 }
 
 /// `stream`.
@@ -206,7 +218,7 @@ Examples:
   miles-dump stream phases --t0 2026-01-31T08:00:00Z --t1 2026-01-31T09:00:00Z")]
 pub struct StreamArgs {
     /// Name of the stream: metrics, phases, topology, gpu_util, gpu_processes, engine_series,
-    /// trajectories, data_buffer, or any other that the run has
+    /// trajectories, data_buffer
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Records from here on: Unix seconds, -1h (before the newest record), or RFC 3339
