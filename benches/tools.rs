@@ -32,8 +32,9 @@ const RUN: Settings = Settings {
     nodes: 1,
     seed: 0,
 };
-/// A sample in the middle of the file.
+/// A sample in the middle of the file, and one near it that has a conversation.
 const SAMPLE: &str = "512";
+const CHAT_SAMPLE: &str = "520";
 /// Runs that memory is sampled in; the largest reading counts.
 const WATCHED_RUNS: usize = 3;
 const SAMPLE_EVERY: Duration = Duration::from_micros(500);
@@ -131,7 +132,7 @@ fn cases(dir: &Path) -> Vec<Case> {
         dump("steps, first", &["steps"], Some(&cache)),
         dump("samples", &["samples", "0"], None),
         dump("tokens", &["tokens", "0", SAMPLE], None),
-        dump("messages", &["messages", "0", SAMPLE], None),
+        dump("messages", &["messages", "0", CHAT_SAMPLE], None),
         dump("joined", &["joined", "0"], None),
         dump("joined to Parquet", &["joined", "0", "--format", "parquet"], None),
     ];

@@ -31,7 +31,9 @@ const BUFFER: usize = 1 << 20;
 #[derive(Serialize, Deserialize)]
 struct Marker {
     made_by: String,
-    settings: BTreeMap<String, u64>,
+    /// For people; never read.
+    #[serde(skip_deserializing)]
+    settings: BTreeMap<&'static str, u64>,
     files: Vec<String>,
 }
 
@@ -69,19 +71,19 @@ impl Folder {
             }
             None => fs::create_dir_all(root).map_err(failed)?,
         }
-        for part in PARTS {
-            let path = root.join(part);
-            fs::create_dir_all(&path).map_err(|source| Error::Io { path, source })?;
-        }
         let end = SystemTime::now() - NEWEST_AGE;
         let folder = Self { root: root.to_owned(), end, steps: settings.steps };
-        let settings = settings.listed().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let marker = Marker { made_by: MADE_BY.into(), settings, files };
+        let marker = Marker { made_by: MADE_BY.into(), settings: settings.listed().into(), files };
+        // First of all, so that a run that is interrupted is known for what it is.
         folder.write(MARKER, Written::AtStart, |mut out| {
             serde_json::to_writer_pretty(&mut out, &marker)?;
             out.write_all(b"\n")?;
             Ok(out)
         })?;
+        for part in PARTS {
+            let path = root.join(part);
+            fs::create_dir_all(&path).map_err(|source| Error::Io { path, source })?;
+        }
         Ok(folder)
     }
 
@@ -94,8 +96,7 @@ impl Folder {
     ) -> Result<u64, Error> {
         let path = self.root.join(name);
         let failed = |source| Error::Io { path: path.clone(), source };
-        let leaf = path.file_name().unwrap_or_default().to_string_lossy();
-        let unfinished = path.with_file_name(format!(".{leaf}.tmp"));
+        let unfinished = unfinished(&path);
         let write = || -> io::Result<u64> {
             let out = fill(BufWriter::with_capacity(BUFFER, File::create(&unfinished)?))?;
             let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -121,6 +122,12 @@ impl Folder {
     }
 }
 
+/// Where a file grows until it is whole.
+fn unfinished(path: &Path) -> PathBuf {
+    let leaf = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{leaf}.tmp"))
+}
+
 fn read_marker(root: &Path) -> Option<Marker> {
     let text = fs::read(root.join(MARKER)).ok()?;
     serde_json::from_slice(&text).ok().filter(|marker: &Marker| marker.made_by == MADE_BY)
@@ -138,11 +145,13 @@ fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
     };
     for name in files.iter().filter(is_ours) {
         let path = root.join(name);
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::Io { path, source });
+        for path in [unfinished(&path), path] {
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::Io { path, source });
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
     Ok(())
@@ -151,6 +160,17 @@ fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupted_run_is_taken_over_with_what_it_left_unfinished() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = vec!["rollout_data/0.pt".to_owned()];
+        Folder::claim(dir.path(), &Settings::default(), files.clone()).unwrap();
+        let left = unfinished(&dir.path().join(&files[0]));
+        fs::write(&left, "half").unwrap();
+        Folder::claim(dir.path(), &Settings::default(), Vec::new()).unwrap();
+        assert!(!left.exists());
+    }
 
     #[test]
     fn a_marker_that_points_elsewhere_removes_nothing_there() {

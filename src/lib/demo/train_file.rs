@@ -173,10 +173,8 @@ impl Scores {
             ref_entropy: with_room(),
         };
         for &rollout in &s.log_probs {
-            // Where a model is certain, two implementations of it hardly differ.
-            let noise = disagreement * random.normal() * (0.05 + (-rollout).sqrt());
-            let log_prob = (rollout + noise).min(0.0);
-            let reference = (log_prob + distance * random.normal()).min(0.0);
+            let log_prob = nearby(rollout, disagreement * random.normal());
+            let reference = nearby(log_prob, distance * random.normal());
             // Unlikely tokens are chosen where the model is unsure.
             let spread = random.unit();
             let entropy = 0.002 + 0.05 * spread + 0.6 * (-log_prob).sqrt() * (0.5 + spread);
@@ -190,4 +188,9 @@ impl Scores {
         }
         scores
     }
+}
+
+/// What another model gives a token. Where one is certain, the others hardly differ.
+fn nearby(log_prob: f32, noise: f32) -> f32 {
+    -(log_prob + noise * (0.05 + (-log_prob).sqrt())).abs()
 }

@@ -25,6 +25,13 @@ pub struct StepId {
     pub rollout_id: i64,
 }
 
+impl StepId {
+    /// How its files are called: `12` or `eval_12`.
+    pub fn stem(self) -> String {
+        if self.evaluation { format!("eval_{}", self.rollout_id) } else { self.rollout_id.to_string() }
+    }
+}
+
 /// Whether a step can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -188,19 +195,15 @@ impl Run {
 
     /// Where the job mirrors a step's per-token columns.
     pub fn mirror_path(&self, id: StepId) -> PathBuf {
-        self.dir.join("dashboard_columns").join(format!("rollout_{}.parquet", file_stem(id)))
+        self.dir.join("dashboard_columns").join(format!("rollout_{}.parquet", id.stem()))
     }
 
     /// Where the job records a step's conversations.
     pub fn conversation_path(&self, id: StepId) -> PathBuf {
-        self.dir.join("trajectory").join(format!("{}.jsonl", file_stem(id)))
+        self.dir.join("trajectory").join(format!("{}.jsonl", id.stem()))
     }
 }
 
-/// `12` or `eval_12`.
-pub(super) fn file_stem(id: StepId) -> String {
-    if id.evaluation { format!("eval_{}", id.rollout_id) } else { id.rollout_id.to_string() }
-}
 
 struct Entry {
     stem: String,

@@ -358,13 +358,18 @@ impl Summary {
     }
 }
 
+/// Rows that are reduced before the pages they were read from are given back: enough work for every
+/// core between two such calls, some 25 MB of tensors.
+const ROWS_AT_ONCE: usize = 128;
+
 fn reduce(files: &StepFiles) -> Result<(Train, HashMap<i64, TrainStats>), Error> {
     let train = Train::open(files)?;
-    let stats = train
-        .indices()
-        .par_iter()
-        .filter_map(|&index| train.row(index))
-        .map(|row| Ok((row.index(), TrainStats::of(row)?)))
-        .collect::<Result<_, Error>>()?;
+    let mut stats = HashMap::new();
+    for indices in train.indices().chunks(ROWS_AT_ONCE) {
+        let rows = indices.par_iter().filter_map(|&index| train.row(index));
+        let part = rows.map(|row| Ok((row.index(), TrainStats::of(row)?)));
+        stats.extend(part.collect::<Result<Vec<_>, Error>>()?);
+        train.release_pages();
+    }
     Ok((train, stats))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::batch::Batch;
-use super::mirror::Mirror;
+use super::mirror::{Mirror, MirrorSample};
 use super::run::{Run, StepFiles};
 use super::series::Computed;
 use super::train::Train;
@@ -28,6 +28,8 @@ pub struct Sequence {
     series: [Option<Vec<f32>>; 9],
     /// A column was there and could not be placed.
     pub alignment_failed: bool,
+    /// Why the mirror was there and not used.
+    pub mirror_note: Option<String>,
 }
 
 /// The series of a sequence.
@@ -53,9 +55,16 @@ impl Sequence {
     pub fn read(run: &Run, files: &StepFiles, index: i64) -> Result<Self, Error> {
         let train = Train::open(files)?;
         let row = train.row(index);
-        let mirrored = Mirror::sample_of(&run.mirror_path(files.id), index)
-            // A mirror that disagrees with the trainer is of another attempt at this step.
-            .filter(|m| row.is_none_or(|r| (r.response_length(), r.total_length()) == (m.response_length, m.total_length)));
+        let mirror = Mirror::open(&run.mirror_path(files.id)).and_then(|m| m.sample(index));
+        let (mirrored, mirror_note) = match mirror {
+            Ok(sample) => (sample, None),
+            Err(fallback) => (None, fallback.note().map(str::to_owned)),
+        };
+        // A mirror that disagrees with the trainer is of another attempt at this step.
+        let agrees = |m: &MirrorSample| {
+            row.is_none_or(|r| (r.response_length(), r.total_length()) == (m.response_length, m.total_length))
+        };
+        let mirrored = mirrored.filter(agrees);
         let (tokens, response_length, recorded) = match mirrored {
             Some(m) => (m.tokens, m.response_length, m.rollout_log_probs),
             None => {
@@ -80,6 +89,7 @@ impl Sequence {
             has_train: row.is_some(),
             series: Default::default(),
             alignment_failed: false,
+            mirror_note,
         };
         if let Some(row) = row {
             sequence.loss_mask = row.mask()?.map(Cow::into_owned).filter(|m| m.len() == response_length);

@@ -100,7 +100,7 @@ impl Train {
     }
 
     /// Lets the system take back the pages of every shard.
-    pub(super) fn release_pages(&self) {
+    pub fn release_pages(&self) {
         self.shards.iter().for_each(|s| s.file().release_pages());
     }
 }

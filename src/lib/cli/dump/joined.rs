@@ -28,6 +28,9 @@ const LISTS: [Column; 11] = [
     Column::new("returns", Kind::Floats),
 ];
 
+/// Rows after which the files' pages are given back, so that memory does not grow with the batch.
+const ROWS_HELD: usize = 64;
+
 /// The train side's columns in the order of [`LISTS`], from `train_rollout_log_probs` on.
 const COMPUTED: [Computed; 7] = [
     Computed::RolloutLogProbs,
@@ -64,6 +67,10 @@ pub(super) fn run(args: &JoinedArgs, context: &Context) -> Result<Exit, CliError
             lists(context, sample, train_row, &mut cells)?;
             if output.row(files.id.rollout_id, cells)?.is_break() {
                 return Ok(ControlFlow::Break(()));
+            }
+            if place % ROWS_HELD == ROWS_HELD - 1 {
+                train.release_pages();
+                batch.file().release_pages();
             }
         }
         tell(context, files, &batch, &train);

@@ -117,6 +117,9 @@ fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
             files.train.len()
         ));
     }
+    if let Some(why) = &sequence.mirror_note {
+        context.note(1, format_args!("{why}; read from {}", files.rollout.display()));
+    }
     if sequence.alignment_failed {
         context.warn(format_args!(
             "step {}, sample {}: a train column's slices cannot be placed, so it is null",
