@@ -177,7 +177,6 @@ fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<
                 todo.push((format!("{path}({i})"), arg));
             }
         }
-        _ => {}
     }
     true
 }
