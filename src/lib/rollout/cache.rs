@@ -217,7 +217,7 @@ fn stamp(sources: &[Source], columns: &[Column]) -> String {
 }
 
 /// A cell as it is stored: in Parquet a text and JSON are both text.
-fn marked<'a>(cell: &'a Cell<'static>, column: Option<&Column>) -> Cell<'a> {
+fn marked<'a>(cell: &Cell<'a>, column: Option<&Column>) -> Cell<'a> {
     match (cell, column.map(|column| column.kind)) {
         (Cell::Text(text), Some(Kind::Json)) => Cell::Json(Cow::Owned(format!("{TEXT_MARK}{text}"))),
         (other, _) => other.clone(),

@@ -171,7 +171,6 @@ fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<
                 todo.push((format!("{path}({i})"), arg));
             }
         }
-        _ => {}
     }
 }
 
