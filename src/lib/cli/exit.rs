@@ -50,12 +50,14 @@ pub struct CliError {
     message: String,
     hint: Option<String>,
     exit: Exit,
+    /// About the command line or the output, not about one input of several.
+    ends_all: bool,
 }
 
 impl CliError {
     /// A failure (exit status 2).
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: Exit::Error }
+        Self { message: message.into(), hint: None, exit: Exit::Error, ends_all: false }
     }
 
     /// Something about the command line (exit status 64).
@@ -97,6 +99,12 @@ impl CliError {
     pub fn exit(&self) -> Exit {
         self.exit
     }
+
+    /// Whether the next input would only fail the same way: the command line is wrong, or rows cannot
+    /// be written.
+    pub fn ends_all(&self) -> bool {
+        self.ends_all || self.exit == Exit::Usage
+    }
 }
 
 /// One line: `MESSAGE; hint: HINT`, with nothing in it that can drive a terminal, because messages
@@ -117,7 +125,7 @@ impl From<OutputError> for CliError {
     fn from(error: OutputError) -> Self {
         let exit = if error.is_usage() { Exit::Usage } else { Exit::Error };
         let hint = error.hint();
-        Self { hint, ..Self::from_error(&error).with_exit(exit) }
+        Self { hint, ends_all: true, ..Self::from_error(&error).with_exit(exit) }
     }
 }
 

@@ -66,8 +66,8 @@ impl Archive {
 
     fn open_inner(path: &Path) -> Result<Self, Fault> {
         let io = |e| Fault::from(ErrorKind::Io(e));
-        let file = fs::File::open(path).map_err(io)?;
-        let meta = file.metadata().map_err(io)?;
+        // Looked at before it is opened: opening a named pipe waits for a writer.
+        let meta = fs::metadata(path).map_err(io)?;
         if meta.is_dir() {
             return Err(ErrorKind::Foreign(Foreign::Directory).into());
         }
@@ -76,6 +76,8 @@ impl Archive {
                 ErrorKind::Unsupported("source: not a regular file, so it cannot be mapped".into()).into()
             );
         }
+        let file = fs::File::open(path).map_err(io)?;
+        let meta = file.metadata().map_err(io)?;
         if meta.len() == 0 {
             return Err(ErrorKind::Foreign(Foreign::Empty).into());
         }

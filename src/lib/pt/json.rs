@@ -20,12 +20,22 @@ use super::value::{Kind, Ref};
 
 /// Values shown of a tensor or array; larger ones are named by dtype and shape.
 const SHOWN: u64 = 64;
+
+/// Text that an honest pickle makes of each of its bytes, at most: a shared key of thirty letters is two
+/// bytes. A kilobyte of nested references could otherwise fill [`super::Limits::shown_bytes`] for every
+/// sample of a batch.
+const GROWTH: usize = 32;
+/// Text that any file may make, so that a tiny one is not cut off.
+const LEAST: usize = 64 << 10;
+
 impl Ref<'_> {
     /// The value as one JSON text. What is nested too deep or would grow beyond
-    /// [`super::Limits::shown_bytes`] is cut off with an `$error`.
+    /// [`super::Limits::shown_bytes`], or far beyond the file's own pickle, is cut off with an `$error`.
     pub fn to_json(self) -> String {
         let limits = self.file.limits();
-        let mut out = Text { text: String::new(), longest: limits.shown_bytes };
+        let fair = self.file.pickle().len().saturating_mul(GROWTH).saturating_add(LEAST);
+        let longest = limits.shown_bytes.min(fair);
+        let mut out = Text { text: String::new(), longest };
         write(self, &mut out, limits.depth);
         out.text
     }

@@ -33,6 +33,6 @@ mod train;
 
 pub use batch::{Batch, Sample};
 pub use error::Error;
-pub use run::{Run, State, StepFiles, StepId, TrainFile};
+pub use run::{Run, State, StepFiles, StepId, TrainFile, judge};
 pub use series::{Computed, Series};
 pub use train::{Train, TrainRow};

@@ -227,11 +227,12 @@ fn list(dir: &Path) -> Result<Vec<Entry>, Error> {
         }
         let Some(stem) = path.file_stem().and_then(|s| s.to_str()).map(str::to_owned) else { continue };
         // Links are followed: runs are often spread over file systems.
-        let Ok(meta) = fs::metadata(&path) else { continue };
-        if meta.is_file() {
-            let modified = meta.modified().map_err(|e| Error::io(&path, e))?;
-            out.push(Entry { stem, path, bytes: meta.len(), modified });
-        }
+        // One that leads nowhere, a folder or a pipe is listed too: reading it says what it is, where a step
+        // that is left out would only seem never to have been written.
+        let Ok(meta) = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path)) else { continue };
+        let modified = meta.modified().map_err(|e| Error::io(&path, e))?;
+        let bytes = if meta.is_file() { meta.len() } else { 0 };
+        out.push(Entry { stem, path, bytes, modified });
     }
     Ok(out)
 }
@@ -249,7 +250,7 @@ fn ends_like_an_archive(path: &Path) -> bool {
 }
 
 /// Turns a decoding failure of a file that is still being written into [`Error::StillWriting`].
-pub(super) fn judge(error: pt::Error) -> Error {
+pub fn judge(error: pt::Error) -> Error {
     if !error.may_be_unfinished() {
         return Error::Pt(error);
     }

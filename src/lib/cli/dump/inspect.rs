@@ -11,6 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind, RowSink};
 use crate::pt::{self, File, Kind as Value, Ref};
+use crate::rollout;
 
 const COLUMNS: [Column; 7] = [
     Column::new("path", Kind::Text),
@@ -31,7 +32,7 @@ const SHOWN: usize = 80;
 
 /// One row a value, depth first.
 pub(super) fn run(args: &InspectArgs, context: &Context) -> Result<Exit, CliError> {
-    let file = File::open(&args.file)?;
+    let file = File::open(&args.file).map_err(rollout::judge)?;
     let mut output = context.open(&COLUMNS)?;
     // An explicit stack: a file decides how deep it is.
     let mut todo = vec![("$".to_owned(), file.root(), 0)];
@@ -45,7 +46,7 @@ pub(super) fn run(args: &InspectArgs, context: &Context) -> Result<Exit, CliErro
             row.value = Cell::Text(format!("same as {first}").into());
         } else {
             match value.kind() {
-                Ok(kind) => describe(kind, &mut row, &path, &mut inner),
+                Ok(kind) => bad += u64::from(!describe(kind, &mut row, &path, &mut inner)),
                 Err(e) => {
                     bad += 1;
                     row.kind = "unreadable".into();
@@ -67,7 +68,9 @@ pub(super) fn run(args: &InspectArgs, context: &Context) -> Result<Exit, CliErro
         }
     }
     if bad > 0 {
-        context.warn(format_args!("{}: {bad} values cannot be read", args.file.display()));
+        let (s, path) = (if bad == 1 { "" } else { "s" }, args.file.display());
+        let error = CliError::new(format!("{path}: {bad} value{s} cannot be read"));
+        context.complain(&error.with_hint("the value column says why"));
     }
     if file.replaced_characters() > 0 {
         let n = file.replaced_characters();
@@ -112,7 +115,8 @@ impl<'a> Row<'a> {
 
 type Todo<'a> = Vec<(String, Ref<'a>)>;
 
-fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<'a>) {
+/// Fills a row and adds what is in the value to `todo`; false when the value is damaged.
+fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<'a>) -> bool {
     row.kind = kind.type_name().to_owned().into();
     match kind {
         Value::None => {}
@@ -150,6 +154,8 @@ fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<
             }
             if let Err(e) = t.check() {
                 row.value = Cell::Text(e.kind.to_string().into());
+                // A huge expanded view is sound; it is only not worth reading.
+                return matches!(e.kind, pt::ErrorKind::Limit(_) | pt::ErrorKind::Unsupported(_));
             }
         }
         Value::Array(a) => {
@@ -172,6 +178,7 @@ fn describe<'a>(kind: Value<'a>, row: &mut Row<'a>, path: &str, todo: &mut Todo<
             }
         }
     }
+    true
 }
 
 fn json(v: impl Into<serde_json::Value>) -> Cell<'static> {
@@ -196,7 +203,9 @@ fn push_items<'a>(items: Vec<Ref<'a>>, path: &str, todo: &mut Todo<'a>) {
 fn push_entries<'a>(entries: Vec<(Ref<'a>, Ref<'a>)>, path: &str, todo: &mut Todo<'a>) {
     for (key, value) in entries.into_iter().rev() {
         let name = match key.as_str() {
-            Some(k) if !k.is_empty() && k.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("{path}.{k}"),
+            Some(k) if !k.is_empty() && k.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                format!("{path}.{k}")
+            }
             Some(k) => format!("{path}[{}]", serde_json::Value::from(k.as_ref())),
             None => format!("{path}[{}]", key.to_json()),
         };

@@ -83,6 +83,7 @@ pub(super) fn run(args: &JoinedArgs, context: &Context) -> Result<Exit, CliError
 }
 
 fn tell(context: &Context, files: &StepFiles, batch: &Batch, train: &Train) {
+    step_rows::told_sibling(context, files);
     let joined = batch.samples().filter(|s| s.index().is_some_and(|i| train.row(i).is_some())).count();
     if !train.is_empty() && joined < batch.len() {
         context.warn(format_args!(

@@ -45,6 +45,10 @@ pub(super) fn run(args: &MessagesArgs, context: &Context) -> Result<Exit, CliErr
                 path.display()
             ));
         }
+        if line.replaced_characters > 0 {
+            let n = line.replaced_characters;
+            context.warn(format_args!("{}: {n} lone surrogates replaced by U+FFFD", path.display()));
+        }
         let messages = conversation::messages(&path, &line)?;
         let output = match &mut output {
             Some(output) => output,

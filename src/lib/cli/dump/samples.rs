@@ -2,6 +2,8 @@
 //!
 //! The keys are the file's own. A column's kind is what all its values have in common; where they have
 //! nothing in common, or nothing that a table can hold, the value is shown as JSON.
+//! Of several steps a row begins with the step as `rollout_id`, and the key of that name that samples have
+//! (an execution) is `sample_rollout_id`.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -15,7 +17,8 @@ use crate::pt::{Kind as Value, Ref};
 use crate::rollout::{Batch, Run};
 
 /// One entry a token: left out unless asked for with `--with`.
-const PER_TOKEN: [&str; 5] = ["tokens", "loss_mask", "rollout_log_probs", "teacher_log_probs", "opd_reverse_kl"];
+const PER_TOKEN: [&str; 5] =
+    ["tokens", "loss_mask", "rollout_log_probs", "teacher_log_probs", "opd_reverse_kl"];
 
 /// One row a sample, in the file's order.
 pub(super) fn run(args: &SamplesArgs, context: &Context) -> Result<Exit, CliError> {
@@ -36,23 +39,33 @@ pub(super) fn run(args: &SamplesArgs, context: &Context) -> Result<Exit, CliErro
             }
         }
     }
-    let columns = columns.finish()?;
+    let mut columns = columns.finish()?;
+    let keys: Vec<_> = columns.iter().map(|c| c.name.clone()).collect();
+    // A sample's own `rollout_id` is the id of an execution; of several steps the rows say which step.
+    if args.steps.needs_rollout_id() {
+        for column in columns.iter_mut().filter(|c| c.name == "rollout_id") {
+            column.name = Cow::Borrowed("sample_rollout_id");
+        }
+    }
     let mut output = StepRows::open(context, &args.steps, &columns)?;
     let exit = step_rows::each(context, &found, |files| {
         let batch = match single.take() {
             Some(batch) => batch,
             None => Batch::open(&files.rollout)?,
         };
+        // Those of a file that was looked through for its columns have been counted once.
+        let counted = batch.file().replaced_characters();
         for sample in batch.samples() {
-            let value = |c: &Column| {
+            let value = |(c, key): (&Column, &Cow<'_, str>)| {
                 let wanted = context.wants(&c.name);
-                wanted.then(|| sample.value().get(&c.name)).flatten().map_or(Cell::Null, |r| cell(r, c.kind))
+                wanted.then(|| sample.value().get(key)).flatten().map_or(Cell::Null, |r| cell(r, c.kind))
             };
-            if output.row(files.id.rollout_id, columns.iter().map(value).collect())?.is_break() {
+            let cells = columns.iter().zip(&keys).map(value).collect();
+            if output.row(files.id.rollout_id, cells)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        step_rows::told_replaced(context, files, batch.file().replaced_characters());
+        step_rows::told_replaced(context, files, batch.file().replaced_characters() - counted);
         Ok(ControlFlow::Continue(()))
     })?;
     output.close(context, exit)
@@ -134,9 +147,13 @@ fn common(a: Option<Kind>, b: Option<Kind>) -> Option<Kind> {
     match (a, b) {
         (None, other) | (other, None) => other,
         (Some(a), Some(b)) if a == b => Some(a),
-        (Some(Kind::Int), Some(Kind::Float64)) | (Some(Kind::Float64), Some(Kind::Int)) => Some(Kind::Float64),
+        (Some(Kind::Int), Some(Kind::Float64)) | (Some(Kind::Float64), Some(Kind::Int)) => {
+            Some(Kind::Float64)
+        }
         (Some(Kind::Ints), Some(Kind::Floats)) | (Some(Kind::Floats), Some(Kind::Ints)) => Some(Kind::Floats),
-        (Some(Kind::Texts), Some(Kind::Floats)) | (Some(Kind::Floats), Some(Kind::Texts)) => Some(Kind::Texts),
+        (Some(Kind::Texts), Some(Kind::Floats)) | (Some(Kind::Floats), Some(Kind::Texts)) => {
+            Some(Kind::Texts)
+        }
         _ => Some(Kind::Json),
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn each(
         match f(step) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
-            Err(e) if steps.len() == 1 => return Err(e),
+            Err(e) if steps.len() == 1 || e.ends_all() => return Err(e),
             Err(e) => {
                 // One step that is being written is worth a retry; a damaged one is not.
                 exit = if exit == Exit::Ok || exit == e.exit() { e.exit() } else { Exit::Error };
@@ -90,12 +90,7 @@ fn cached(cache: &Cache, files: &StepFiles, sources: &[Source]) -> Option<Summar
 /// What the numbers of a step do not say by themselves.
 fn tell(context: &Context, files: &StepFiles, summary: &Summary) {
     let (id, n) = (files.id.rollout_id, summary.rows.len());
-    if let Some(sibling) = &files.sibling {
-        context.warn(format_args!(
-            "{}: a train file of slime's layout, which is not joined; columns of the train side are null",
-            sibling.display()
-        ));
-    }
+    told_sibling(context, files);
     let joined = summary.joined();
     if summary.has_train && joined < n {
         let ranks = files.train.len();
@@ -110,6 +105,16 @@ fn tell(context: &Context, files: &StepFiles, summary: &Summary) {
         )),
     }
     told_replaced(context, files, summary.replaced_characters);
+}
+
+/// Says that the train side is one that is not read.
+pub(super) fn told_sibling(context: &Context, files: &StepFiles) {
+    if let Some(sibling) = &files.sibling {
+        context.warn(format_args!(
+            "{}: a train file of slime's layout, which is not joined; columns of the train side are null",
+            sibling.display()
+        ));
+    }
 }
 
 /// Says how many characters were not text.

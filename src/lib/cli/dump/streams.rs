@@ -12,6 +12,10 @@ use crate::timeline::Selector;
 
 /// One row a point of the logged metrics.
 pub(super) fn metrics(args: &MetricsArgs, context: &Context) -> Result<Exit, CliError> {
+    // A shell variable that was not set; as a name it would match nothing, without an error.
+    if args.keys.iter().any(|key| key.trim().is_empty()) {
+        return Err(CliError::usage("--keys: an empty name").with_hint("'*' is every metric"));
+    }
     let request = MetricsRequest {
         keys: args.keys.clone(),
         x: args.x.clone(),

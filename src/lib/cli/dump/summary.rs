@@ -1,5 +1,6 @@
 //! `miles-dump summary`, `groups` and `steps`: rows made from the summary of each step.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::args::{GroupsArgs, SummaryArgs};
@@ -7,16 +8,31 @@ use super::step_rows::{self, StepRows};
 use super::steps_arg::{Span, Steps};
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
-use crate::output::{Cell, Column};
+use crate::output::{self, Column};
 use crate::rollout::cache::Cache;
 use crate::rollout::summary::Summary;
 use crate::rollout::{Run, groups, steps, summary};
 
 /// One row a sample.
-pub(super) fn summary(args: &SummaryArgs, cache: Option<&Cache>, context: &Context) -> Result<Exit, CliError> {
-    rows(context, cache, &args.steps, args.eval, &summary::COLUMNS, |summary, push| {
-        summary.rows.iter().try_for_each(|row| push(row.cells()))
-    })
+pub(super) fn summary(
+    args: &SummaryArgs,
+    cache: Option<&Cache>,
+    context: &Context,
+) -> Result<Exit, CliError> {
+    let lowest = Cell::new(0);
+    let exit = rows(context, cache, &args.steps, args.eval, &summary::COLUMNS, |summary, push| {
+        summary.rows.iter().try_for_each(|row| {
+            lowest.set(lowest.get().min(row.staleness.unwrap_or(0)));
+            push(row.cells())
+        })
+    })?;
+    if lowest.get() < 0 {
+        context.warn(format_args!(
+            "staleness falls to {}: weight versions above the rollout id, as after a failover to older weights",
+            lowest.get()
+        ));
+    }
+    Ok(exit)
 }
 
 /// One row a group.
@@ -41,7 +57,7 @@ fn rows(
     wanted: &Steps,
     evaluation: bool,
     columns: &[Column],
-    make: impl Fn(&Summary, &mut dyn FnMut(Vec<Cell<'_>>) -> Result<(), Stop>) -> Result<(), Stop>,
+    make: impl Fn(&Summary, &mut dyn FnMut(Vec<output::Cell<'_>>) -> Result<(), Stop>) -> Result<(), Stop>,
 ) -> Result<Exit, CliError> {
     let run = Run::open(context.run_dir()?)?;
     let found = step_rows::find(&run, wanted, evaluation)?;
@@ -53,7 +69,7 @@ fn rows(
             // Opened only now, so that a step that cannot be read leaves no file behind.
             none => none.insert(StepRows::open(context, wanted, columns)?),
         };
-        let mut push = |cells: Vec<Cell<'_>>| match output.row(files.id.rollout_id, cells) {
+        let mut push = |cells: Vec<output::Cell<'_>>| match output.row(files.id.rollout_id, cells) {
             Ok(ControlFlow::Continue(())) => Ok(()),
             Ok(ControlFlow::Break(())) => Err(None),
             Err(e) => Err(Some(e)),

@@ -47,7 +47,8 @@ const SERIES: [SeriesName; 9] = [
 pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError> {
     let run = Run::open(context.run_dir()?)?;
     let found = step_rows::find(&run, &args.steps, args.eval)?;
-    let mut decoder = decoder(args, context, &run);
+    // Loaded for the first sample that is there, so that an error about the sample is all that is said.
+    let mut loaded: Option<Option<Decoder>> = None;
     let mut output: Option<StepRows> = None;
     let mut documents = String::new();
     let mut missing = None;
@@ -63,6 +64,7 @@ pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError
         seen = true;
         tell(context, files, &sequence);
         let window = sequence.window(args.start, args.end)?;
+        let decoder = loaded.get_or_insert_with(|| decoder(args, context, &run));
         if args.object {
             documents.push_str(&object(&sequence, window, decoder.as_mut()).to_string());
             documents.push('\n');
@@ -106,6 +108,15 @@ fn decoder(args: &TokensArgs, context: &Context, run: &Run) -> Option<Decoder> {
 }
 
 fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
+    step_rows::told_sibling(context, files);
+    if !sequence.has_train && !files.train.is_empty() {
+        context.warn(format_args!(
+            "step {}, sample {}: no train row in the {} rank files, so the train side is null",
+            files.id.rollout_id,
+            sequence.sample_index,
+            files.train.len()
+        ));
+    }
     if let Some(why) = &sequence.mirror_note {
         context.note(1, format_args!("{why}; read from {}", files.rollout.display()));
     }
@@ -133,9 +144,8 @@ fn cells(sequence: &Sequence, position: usize, text: Option<String>) -> Vec<Cell
 /// The object that `/api/rollout/{rid}/sample/{i}/tokens` answers.
 fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>) -> Value {
     let ids = &sequence.tokens[window.start..window.end];
-    let text: Option<Vec<Option<String>>> = decoder
-        .as_mut()
-        .map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
+    let text: Option<Vec<Option<String>>> =
+        decoder.as_mut().map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
     let series = |name: SeriesName| -> Value {
         if !sequence.has(name) {
             return Value::Null;
