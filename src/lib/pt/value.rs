@@ -122,6 +122,11 @@ impl<'a> Ref<'a> {
         self.value == Value::None
     }
 
+    /// Whether it is a Python string; it is not decoded.
+    pub fn is_str(self) -> bool {
+        matches!(self.value, Value::Str(_))
+    }
+
     /// An int or bool, Python's or NumPy's.
     pub fn as_i64(self) -> Option<i64> {
         match self.value {

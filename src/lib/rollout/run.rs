@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::Error;
+use super::mirror::Mirror;
+use super::{Batch, Error};
 use crate::pt;
 
 /// A rollout file younger than this is hidden, in seconds: `torch.save` may still be at it.
@@ -190,6 +191,22 @@ impl Run {
         match self.steps.values().find(|s| s.id.evaluation == evaluation) {
             Some(hidden) => self.step(hidden.id.rollout_id, evaluation),
             None => Err(Error::NoSteps { dir: self.dir.clone(), evaluation }),
+        }
+    }
+
+    /// How many samples a step has: from its mirror when there is one, which takes no time, else from the
+    /// rollout file.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn count_samples(&self, files: &StepFiles) -> Result<u64, Error> {
+        match Mirror::open(&self.mirror_path(files.id)) {
+            Ok(mirror) => {
+                // The mirror of a file that is cut short says nothing about the file.
+                pt::Archive::open(&files.rollout).map_err(judge)?;
+                Ok(mirror.len())
+            }
+            Err(_) => Ok(Batch::open(&files.rollout)?.len() as u64),
         }
     }
 
