@@ -120,7 +120,8 @@ impl Run {
             };
             let Ok(rollout_id) = stem.parse() else { continue };
             let id = StepId { evaluation, rollout_id };
-            let mut files = if evaluation { Vec::new() } else { train.remove(&rollout_id).unwrap_or_default() };
+            let mut files =
+                if evaluation { Vec::new() } else { train.remove(&rollout_id).unwrap_or_default() };
             files.sort_by_key(|f| f.rank);
             // The job writes the train side strictly after the rollout file.
             let companion = files.iter().any(|f| f.rank == 0);
@@ -220,7 +221,6 @@ impl Run {
         self.dir.join("trajectory").join(format!("{}.jsonl", id.stem()))
     }
 }
-
 
 struct Entry {
     stem: String,
