@@ -1,4 +1,5 @@
-//! The zip archive around a torch file: mapped, its central directory indexed, nothing copied.
+//! The zip archive around a torch file: mapped (or in memory), its central directory indexed, nothing
+//! copied.
 //!
 //! Local headers written by torch carry zero sizes and checksums and padding extras, so sizes come
 //! from the central directory and only the length of name and extra from the local header. Zip64
@@ -8,6 +9,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
@@ -23,17 +25,35 @@ const END64_LOCATOR: u32 = 0x0706_4b50;
 /// An end record is 22 bytes and its comment at most 65,535.
 const END_SEARCH: usize = 22 + 65_535;
 
-/// A mapped torch archive.
+/// A torch archive, mapped or in memory.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
-    map: Mmap,
+    map: Source,
     /// Sorted by name.
     entries: Vec<Entry>,
     /// `archive/` or whatever the file was called when it was saved.
     prefix: String,
     /// Whether storages were written by a big-endian machine.
     big_endian: bool,
+}
+
+/// Where the archive's bytes are.
+#[derive(Debug)]
+enum Source {
+    Mapped(Mmap),
+    Memory(Vec<u8>),
+}
+
+impl Deref for Source {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Memory(bytes) => bytes,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -61,10 +81,18 @@ impl Archive {
     /// [`Error`] when it cannot be opened or is not a complete torch archive; the kind says what it
     /// is instead.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_inner(path).map_err(|f| f.in_file(path))
+        Self::map(path).and_then(|map| Self::index(path, Source::Mapped(map))).map_err(|f| f.in_file(path))
     }
 
-    fn open_inner(path: &Path) -> Result<Self, Fault> {
+    /// Reads the central directory of an archive that is in memory. `name` stands for its path.
+    ///
+    /// # Errors
+    /// As [`Archive::open`].
+    pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Self, Error> {
+        Self::index(name, Source::Memory(bytes)).map_err(|f| f.in_file(name))
+    }
+
+    fn map(path: &Path) -> Result<Mmap, Fault> {
         let io = |e| Fault::from(ErrorKind::Io(e));
         // Looked at before it is opened: opening a named pipe waits for a writer.
         let meta = fs::metadata(path).map_err(io)?;
@@ -79,12 +107,19 @@ impl Archive {
         let file = fs::File::open(path).map_err(io)?;
         let meta = file.metadata().map_err(io)?;
         if meta.len() == 0 {
+            // An empty range cannot be mapped everywhere.
             return Err(ErrorKind::Foreign(Foreign::Empty).into());
         }
         // SAFETY: the map is read-only and private. Another process may still shrink or rewrite the
         // file: bytes are then only ever parsed again (every read is checked) and a lost page is
         // SIGBUS, which the tools turn into a clean exit.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        unsafe { Mmap::map(&file) }.map_err(io)
+    }
+
+    fn index(path: &Path, map: Source) -> Result<Self, Fault> {
+        if map.is_empty() {
+            return Err(ErrorKind::Foreign(Foreign::Empty).into());
+        }
         let entries = match directory(&map) {
             Ok(entries) => entries,
             Err(fault) => return Err(sniff(&map).map_or(fault, |f| ErrorKind::Foreign(f).into())),
@@ -118,15 +153,17 @@ impl Archive {
     }
 
     /// Lets the system take back the pages of `[start, end)` of the file. They are read again when
-    /// they are touched again; without this a walk over a large file keeps all of it resident.
+    /// they are touched again; without this a walk over a large file keeps all of it resident. Does
+    /// nothing for an archive in memory.
     pub(super) fn release(&self, start: u64, end: u64) {
+        let Source::Mapped(map) = &self.map else { return };
         const PAGE: u64 = 4096;
         let (start, end) = (start / PAGE * PAGE, end.min(self.len()) / PAGE * PAGE);
         if start < end {
             // A refusal costs memory, not correctness.
             // SAFETY: the range lies in this map, which is read-only and backed by the file.
             let _ = unsafe {
-                self.map.unchecked_advise_range(
+                map.unchecked_advise_range(
                     memmap2::UncheckedAdvice::DontNeed,
                     start as usize,
                     (end - start) as usize,

@@ -43,6 +43,15 @@ impl File {
         Self::from_archive(Archive::open(path.as_ref())?, limits)
     }
 
+    /// Reads a file that is in memory already: fetched from an object store, made by a test. `name`
+    /// stands for its path in errors.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn from_bytes(name: impl AsRef<Path>, bytes: Vec<u8>, limits: &Limits) -> Result<Self, Error> {
+        Self::from_archive(Archive::from_bytes(name.as_ref(), bytes)?, limits)
+    }
+
     fn from_archive(archive: Archive, limits: &Limits) -> Result<Self, Error> {
         let fail = |fault: Fault| fault.in_file(archive.path());
         let record = archive

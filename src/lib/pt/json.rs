@@ -14,7 +14,8 @@
 
 use std::fmt::Write;
 
-use super::object::Object;
+use super::number::{Number, Numbers};
+use super::object::{Account, Object};
 use super::tensor::Elements;
 use super::value::{Kind, Ref};
 
@@ -33,6 +34,7 @@ impl Ref<'_> {
     /// [`super::Limits::shown_bytes`], or far beyond the file's own pickle, is cut off with an `$error`.
     pub fn to_json(self) -> String {
         let limits = self.file.limits();
+        let _account = Account::open();
         let fair = self.file.pickle().len().saturating_mul(GROWTH).saturating_add(LEAST);
         let longest = limits.shown_bytes.min(fair);
         let mut out = Text { text: String::new(), longest };
@@ -85,30 +87,33 @@ fn write(r: Ref<'_>, out: &mut Text, depth: usize) {
         }
         Kind::Str(s) => string(out, &s),
         Kind::Bytes(b) => show(out, format_args!("{{\"$bytes\":{}}}", b.len())),
-        Kind::Numbers(n) => list(out, n.iter(), |out, n| match n {
-            super::Number::Int(i) => show(out, i),
-            super::Number::Float(f) => float(out, f),
-            super::Number::Bool(b) => show(out, b),
-        }),
+        Kind::Numbers(n) => numbers(out, n),
         Kind::List(items) | Kind::Tuple(items) | Kind::Set(items) => {
             list(out, items, |out, item| write(item, out, depth - 1));
         }
         Kind::Dict(entries) => dict(out, &entries, depth),
         Kind::Tensor(t) => {
-            let values = match t.elements_len() {
-                Some(n) if n <= SHOWN => t.elements().ok(),
-                _ => None,
-            };
+            let few = t.elements_len().is_some_and(|n| n <= SHOWN);
+            let values = few.then(|| t.elements().ok()).flatten();
             array(out, "$tensor", &t.dtype.name(), &t.shape, values);
         }
         Kind::Array(a) => {
-            let values = if a.elements_len() <= SHOWN { a.elements().ok() } else { None };
+            let few = a.elements_len() <= SHOWN;
+            let values = few.then(|| a.elements().ok()).flatten();
             array(out, "$array", &a.dtype.name(), &a.shape, values);
         }
         Kind::Name(name) => tagged(out, "$name", &name),
         Kind::Storage(class) => tagged(out, "$storage", &class),
         Kind::Object(o) => object(out, &o, depth),
     }
+}
+
+fn numbers(out: &mut Text, n: Numbers<'_>) {
+    list(out, n.iter(), |out, n| match n {
+        Number::Int(i) => show(out, i),
+        Number::Float(f) => float(out, f),
+        Number::Bool(b) => show(out, b),
+    });
 }
 
 fn show(out: &mut Text, what: impl std::fmt::Display) {
@@ -160,11 +165,22 @@ fn dict(out: &mut Text, entries: &[(Ref<'_>, Ref<'_>)], depth: usize) {
             out.push(',');
         }
         first = false;
+        if out.is_full() {
+            // One long key can be set any number of times.
+            out.push_str("\"$error\":\"the value is too large to show\"");
+            break;
+        }
         match k.as_str() {
             Some(key) => string(out, &key),
             None => {
-                let mut key = Text { text: String::new(), longest: out.longest };
+                // Quoting a key that is an object doubles its quotes, and so at each level of keys.
+                let mut key = Text { text: String::new(), longest: out.longest - out.text.len() };
                 write(*k, &mut key, depth - 1);
+                if key.is_full() {
+                    // What such a key belongs to is not shown either, or every level would begin anew.
+                    key.text = "$error: a key too large to show".to_owned();
+                    out.longest = 0;
+                }
                 string(out, &key.text);
             }
         }

@@ -88,30 +88,85 @@ fn python3(module: &str, name: &str) -> String {
 /// Constructors within constructors' arguments that are followed. Real ones nest three deep; a record
 /// that is its own argument never ends.
 const NESTED: u32 = 24;
+/// What the constructors within one value may cost, in elements of their arguments: twenty-four levels
+/// that use the level below twice stand for millions.
+const WORK: usize = 1 << 20;
+/// What a constructor costs besides.
+const CONSTRUCTOR: usize = 1000;
+/// What all constructors of a value that is shown as a whole may cost.
+const SHOWN_WORK: usize = 16 << 20;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static SPENT: Cell<usize> = const { Cell::new(0) };
+    static ACCOUNT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it is held, whatever this thread looks at is on one account.
+pub(super) struct Account;
+
+impl Account {
+    pub fn open() -> Self {
+        ACCOUNT.set(true);
+        SPENT.set(0);
+        Self
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        ACCOUNT.set(false);
+    }
 }
 
 struct Nested;
 
 impl Nested {
-    fn enter() -> Option<Self> {
-        DEPTH.with(|d| (d.get() < NESTED).then(|| d.set(d.get() + 1)).map(|()| Self))
+    /// Goes one level down, at a cost. Without an [`Account`] the outermost level is free and starts one.
+    fn enter(elements: usize) -> Result<Self, ErrorKind> {
+        let (depth, shown) = (DEPTH.get(), ACCOUNT.get());
+        let (most, cost) = match (depth, shown) {
+            (0, false) => {
+                SPENT.set(0);
+                (WORK, 0)
+            }
+            (0, true) => (SHOWN_WORK, elements),
+            _ => (if shown { SHOWN_WORK } else { WORK }, CONSTRUCTOR + elements),
+        };
+        let spent = SPENT.get().saturating_add(cost);
+        if spent > most {
+            return Err(ErrorKind::Limit("constructors that use each other too often".to_owned()));
+        }
+        SPENT.set(spent);
+        if depth >= NESTED {
+            return Err(ErrorKind::Limit(format!("constructors nested more than {NESTED} deep")));
+        }
+        DEPTH.set(depth + 1);
+        Ok(Self)
     }
 }
 
 impl Drop for Nested {
     fn drop(&mut self) {
-        DEPTH.with(|d| d.set(d.get() - 1));
+        DEPTH.set(DEPTH.get() - 1);
     }
 }
 
 pub(super) fn resolve<'a>(r: Ref<'a>, record: &'a Record) -> Result<Kind<'a>, Error> {
-    let Some(_guard) = Nested::enter() else {
-        let what = format!("constructors nested more than {NESTED} deep");
-        return Err(r.file.fail(Fault::from(ErrorKind::Limit(what))));
+    let own = |r: Ref<'_>| match r.node() {
+        Some(Node::List(items) | Node::Set(items)) => items.len(),
+        Some(Node::Tuple(items)) => items.len(),
+        Some(Node::Numbers(spans)) => spans.iter().map(|s| s.count as usize).sum(),
+        Some(Node::Dict(entries)) => entries.len(),
+        _ => 0,
     };
+    let args = r.with(record.args);
+    let first = match args.node() {
+        Some(Node::Tuple(items)) => items.first().map_or(0, |&v| own(r.with(v))),
+        _ => 0,
+    };
+    let elements = own(args) + first + record.items.len() + record.entries.len();
+    let _guard = Nested::enter(elements).map_err(|kind| r.file.fail(Fault::from(kind)))?;
     // `_rebuild_parameter` and `_rebuild_from_type_v2` wrap another record; deeper is hostile.
     rebuild(r, r.with(record.callable), r.with(record.args), Some(record), 8)
 }
@@ -212,7 +267,7 @@ fn nested<'a>(inner: Ref<'a>, depth: usize) -> Result<Kind<'a>, Error> {
 /// Elements of any list or tuple, numbers included.
 fn elements(r: Ref<'_>) -> Option<Vec<Ref<'_>>> {
     match r.node()? {
-        Node::Numbers(_) => (0..r.len()?).map(|i| r.at(i)).collect(),
+        Node::Numbers(_) => Some(r.numbers()?.iter().map(|n| r.with(n.into())).collect()),
         Node::List(items) | Node::Set(items) => Some(items.iter().map(|&v| r.with(v)).collect()),
         Node::Tuple(items) => Some(items.iter().map(|&v| r.with(v)).collect()),
         _ => None,
@@ -304,11 +359,17 @@ fn array_buffer<'a>(r: Ref<'a>, args: Ref<'a>) -> Result<Option<Kind<'a>>, Error
     }
 }
 
+/// Dimensions of the largest tensor or array that torch and NumPy make.
+const DIMENSIONS: usize = 64;
+
 /// Sizes: a tuple of ints, a lone int, or `torch.Size`.
 pub(super) fn shape(r: Ref<'_>) -> Option<Vec<u64>> {
     if let Some(n) = r.as_i64() {
         return Some(vec![u64::try_from(n).ok()?]);
     }
     let items = elements(r).or_else(|| r.items())?;
+    if items.len() > DIMENSIONS {
+        return None;
+    }
     items.into_iter().map(|i| u64::try_from(i.as_i64()?).ok()).collect()
 }

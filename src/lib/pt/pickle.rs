@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::Limits;
 use super::error::{ErrorKind, Fault};
-use super::number::{self, Span};
+use super::number::{self, Number, Span};
 use super::opcode::*;
 
 /// A handle to one value of a pickle.
@@ -27,6 +27,16 @@ pub(super) enum Value {
     /// Where a `GLOBAL` opcode is.
     Global(u64),
     Node(u32),
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(i) => Self::Int(i),
+            Number::Float(f) => Self::Float(f),
+            Number::Bool(b) => Self::Bool(b),
+        }
+    }
 }
 
 /// What a handle of kind [`Value::Node`] refers to.
@@ -90,7 +100,20 @@ struct Memo {
     puts: u32,
 }
 
+/// How far behind the last memo entry a new one may lie to be kept in the same vector.
+const GAP: usize = 1024;
+
 impl Memo {
+    /// Bytes that an entry will take.
+    fn cost(&self, index: u32) -> usize {
+        match (index as usize).checked_sub(self.dense.len()) {
+            None => 0,
+            Some(gap) if gap < GAP => (gap + 1) * size_of::<Option<Value>>(),
+            // A hash table keeps room for twice what is in it.
+            Some(_) => 2 * size_of::<(u32, Value)>(),
+        }
+    }
+
     fn put(&mut self, index: u32, value: Value) {
         self.puts = self.puts.wrapping_add(1);
         let at = index as usize;
@@ -98,7 +121,7 @@ impl Memo {
         // decide how much is reserved.
         if at < self.dense.len() {
             self.dense[at] = Some(value);
-        } else if at < self.dense.len() + 1024 {
+        } else if at < self.dense.len() + GAP {
             self.dense.resize(at + 1, None);
             self.dense[at] = Some(value);
         } else {
@@ -362,8 +385,8 @@ impl<'a> Machine<'a> {
     }
 
     fn node(&mut self, node: Node) -> Result<(), Fault> {
-        // The node and what its memo entry and vector cost on average.
-        self.charge(size_of::<Node>() + 16)?;
+        // The vector of nodes grows by half as much again as it needs.
+        self.charge(size_of::<Node>() * 3 / 2)?;
         let id = u32::try_from(self.nodes.len()).map_err(|_| self.bad("too many objects"))?;
         self.nodes.push(node);
         self.push(Value::Node(id))
@@ -394,7 +417,7 @@ impl<'a> Machine<'a> {
 
     fn memoise(&mut self, index: u32) -> Result<(), Fault> {
         let v = self.top()?;
-        self.charge(16)?;
+        self.charge(self.memo.cost(index))?;
         self.memo.put(index, v);
         Ok(())
     }
@@ -407,9 +430,7 @@ impl<'a> Machine<'a> {
     fn number(&mut self) -> Result<(), Fault> {
         let mut at = self.op_at;
         let value = match number::decode(self.b, &mut at) {
-            Some(number::Number::Int(i)) => Value::Int(i),
-            Some(number::Number::Float(f)) => Value::Float(f),
-            Some(number::Number::Bool(b)) => Value::Bool(b),
+            Some(number) => Value::from(number),
             None => return Err(Fault::truncated(self.b.len() as u64, "the pickle ends inside a number")),
         };
         self.pos = at;
@@ -511,8 +532,13 @@ impl<'a> Machine<'a> {
     }
 
     fn extend(&mut self, target: Value, items: &[Value]) -> Result<(), Fault> {
-        self.charge(items.len() * 16)?;
         self.unpack(target)?;
+        let growth = match self.node_mut(target) {
+            Some(Node::List(list) | Node::Set(list)) => growth(list, items.len()),
+            Some(Node::Record(r)) => growth(&r.items, items.len()),
+            _ => 0,
+        };
+        self.charge(growth)?;
         match self.node_mut(target) {
             Some(Node::List(list) | Node::Set(list)) => list.extend_from_slice(items),
             Some(Node::Record(r)) => r.items.extend_from_slice(items),
@@ -528,12 +554,7 @@ impl<'a> Machine<'a> {
         let spans = std::mem::take(spans);
         let numbers = number::Numbers { pickle: b, spans: &spans };
         self.charge(numbers.len() * 16)?;
-        let values = numbers.iter().map(|n| match n {
-            number::Number::Int(i) => Value::Int(i),
-            number::Number::Float(f) => Value::Float(f),
-            number::Number::Bool(b) => Value::Bool(b),
-        });
-        let values = values.collect();
+        let values = numbers.iter().map(Value::from).collect();
         if let Some(node) = self.node_mut(target) {
             *node = Node::List(values);
         }
@@ -544,7 +565,12 @@ impl<'a> Machine<'a> {
         if flat.len() % 2 != 0 {
             return Err(self.bad("a key without a value"));
         }
-        self.charge(flat.len() * 16)?;
+        let growth = match self.node_mut(target) {
+            Some(Node::Dict(entries)) => growth(entries, flat.len() / 2),
+            Some(Node::Record(r)) => growth(&r.entries, flat.len() / 2),
+            _ => 0,
+        };
+        self.charge(growth)?;
         let pairs = flat.chunks_exact(2).map(|kv| (kv[0], kv[1]));
         match self.node_mut(target) {
             Some(Node::Dict(entries)) => entries.extend(pairs),
@@ -553,6 +579,15 @@ impl<'a> Machine<'a> {
         }
         Ok(())
     }
+}
+
+/// Bytes that a vector will take more when `n` items are added. It doubles, and begins with four.
+fn growth<T>(v: &Vec<T>, n: usize) -> usize {
+    if v.capacity() - v.len() >= n {
+        return 0;
+    }
+    let capacity = (v.len() + n).max(2 * v.capacity()).max(4);
+    (capacity - v.capacity()) * size_of::<T>()
 }
 
 /// Bytes of the length field of a string or bytes opcode.

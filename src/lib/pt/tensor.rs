@@ -496,7 +496,8 @@ impl<'a> Array<'a> {
     /// The dtype is not decoded.
     pub fn elements(&self) -> Result<Elements, ErrorKind> {
         let n = self.elements_len() as usize;
-        let result = if self.fortran && self.shape.len() > 1 {
+        // Without elements the other sizes are anything, and their product too.
+        let result = if self.fortran && self.shape.len() > 1 && n > 0 {
             let mut stride = 1usize;
             let strides: Vec<usize> = self
                 .shape

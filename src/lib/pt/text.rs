@@ -15,19 +15,30 @@ pub(super) fn payload(pickle: &[u8], at: u64) -> &[u8] {
     len.checked_add(1 + width).and_then(|end| rest.get(1 + width..end)).unwrap_or_default()
 }
 
+/// Digits of the longest int that is written out, Python's own limit: the work grows with their square.
+const DIGITS: usize = 4300;
+
 /// The decimal digits of the `LONG1`, `LONG4`, `LONG` or `INT` opcode at `at`.
-pub(super) fn long(pickle: &[u8], at: u64) -> String {
+pub(super) fn long(pickle: &[u8], at: u64) -> Result<String, Fault> {
+    let too_long = || Fault::limit(at, format!("an int of more than {DIGITS} digits"));
     let rest = pickle.get(at as usize..).unwrap_or_default();
     let width = match rest.first() {
         Some(&LONG1) => 1,
         Some(&LONG4) => 4,
         _ => {
             let line = rest.get(1..).unwrap_or_default().split(|&c| c == b'\n').next().unwrap_or_default();
-            return String::from_utf8_lossy(line).trim_end_matches('L').to_owned();
+            let text = str::from_utf8(line).unwrap_or_default().trim_end_matches('L');
+            let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+            let digits = digits.trim_start_matches('0');
+            return if digits.len() > DIGITS { Err(too_long()) } else { Ok(format!("{sign}{digits}")) };
         }
     };
     let len = read_length(rest.get(1..1 + width).unwrap_or_default()) as usize;
-    decimal(rest.get(1 + width..1 + width + len).unwrap_or_default())
+    // A byte is 2.4 digits.
+    if len > DIGITS / 12 * 5 {
+        return Err(too_long());
+    }
+    Ok(decimal(rest.get(1 + width..1 + width + len).unwrap_or_default()))
 }
 
 /// Whether a text is an optional sign and digits.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::error::{Error, ErrorKind, Fault};
 use super::file::File;
-use super::number::{Number, Numbers};
+use super::number::Numbers;
 use super::object::{self, Object};
 use super::pickle::{Node, Value};
 use super::tensor::{Array, Tensor};
@@ -95,7 +95,7 @@ impl<'a> Ref<'a> {
             Value::Bool(b) => Kind::Bool(b),
             Value::Int(i) => Kind::Int(i),
             Value::Float(f) => Kind::Float(f),
-            Value::Long(at) => Kind::BigInt(text::long(pickle, at)),
+            Value::Long(at) => Kind::BigInt(text::long(pickle, at).map_err(|f| self.file.fail(f))?),
             Value::Str(at) => Kind::Str(self.text(at)),
             Value::Bytes(at) => Kind::Bytes(Cow::Borrowed(text::payload(pickle, at))),
             Value::Global(_) => Kind::Name(object::name(self).unwrap_or_default()),
@@ -120,6 +120,11 @@ impl<'a> Ref<'a> {
     /// Whether it is `None`.
     pub fn is_none(self) -> bool {
         self.value == Value::None
+    }
+
+    /// Whether it is a Python string; it is not decoded.
+    pub fn is_str(self) -> bool {
+        matches!(self.value, Value::Str(_))
     }
 
     /// An int or bool, Python's or NumPy's.
@@ -215,12 +220,8 @@ impl<'a> Ref<'a> {
             Node::List(items) => items.get(index).map(|&v| self.with(v)),
             Node::Tuple(items) => items.get(index).map(|&v| self.with(v)),
             Node::Numbers(_) => {
-                let value = match self.numbers()?.get(index)? {
-                    Number::Int(i) => Value::Int(i),
-                    Number::Float(f) => Value::Float(f),
-                    Number::Bool(b) => Value::Bool(b),
-                };
-                Some(self.with(value))
+                let number = self.numbers()?.get(index)?;
+                Some(self.with(number.into()))
             }
             _ => self.items()?.get(index).copied(),
         }

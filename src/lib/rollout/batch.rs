@@ -22,9 +22,9 @@ impl Batch {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = pt::File::open(path).map_err(judge)?;
         let samples = file.root().get("samples");
-        let len = samples.and_then(Ref::len).ok_or_else(|| {
-            Error::inconsistent(path, "no list of samples: not a rollout file of miles")
-        })?;
+        let len = samples
+            .and_then(Ref::len)
+            .ok_or_else(|| Error::inconsistent(path, "no list of samples: not a rollout file of miles"))?;
         Ok(Self { file, len })
     }
 
@@ -154,9 +154,7 @@ impl<'a> Sample<'a> {
     /// Engine weight versions, one a generation call.
     pub fn weight_versions(self) -> Vec<String> {
         let Some(r) = self.r.get("weight_versions") else { return Vec::new() };
-        let text = |v: Ref<'_>| {
-            v.as_str().map(Cow::into_owned).or_else(|| v.as_i64().map(|i| i.to_string()))
-        };
+        let text = |v: Ref<'_>| v.as_str().map(Cow::into_owned).or_else(|| v.as_i64().map(|i| i.to_string()));
         match r.len() {
             Some(n) => (0..n).filter_map(|i| r.at(i)).filter_map(text).collect(),
             None => Vec::new(),

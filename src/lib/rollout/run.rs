@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::Error;
+use super::mirror::Mirror;
+use super::{Batch, Error};
 use crate::pt;
 
 /// A rollout file younger than this is hidden, in seconds: `torch.save` may still be at it.
@@ -119,7 +120,8 @@ impl Run {
             };
             let Ok(rollout_id) = stem.parse() else { continue };
             let id = StepId { evaluation, rollout_id };
-            let mut files = if evaluation { Vec::new() } else { train.remove(&rollout_id).unwrap_or_default() };
+            let mut files =
+                if evaluation { Vec::new() } else { train.remove(&rollout_id).unwrap_or_default() };
             files.sort_by_key(|f| f.rank);
             // The job writes the train side strictly after the rollout file.
             let companion = files.iter().any(|f| f.rank == 0);
@@ -193,6 +195,22 @@ impl Run {
         }
     }
 
+    /// How many samples a step has: from its mirror when there is one, which takes no time, else from the
+    /// rollout file.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn count_samples(&self, files: &StepFiles) -> Result<u64, Error> {
+        match Mirror::open(&self.mirror_path(files.id)) {
+            Ok(mirror) => {
+                // The mirror of a file that is cut short says nothing about the file.
+                pt::Archive::open(&files.rollout).map_err(judge)?;
+                Ok(mirror.len())
+            }
+            Err(_) => Ok(Batch::open(&files.rollout)?.len() as u64),
+        }
+    }
+
     /// Where the job mirrors a step's per-token columns.
     pub fn mirror_path(&self, id: StepId) -> PathBuf {
         self.dir.join("dashboard_columns").join(format!("rollout_{}.parquet", id.stem()))
@@ -203,7 +221,6 @@ impl Run {
         self.dir.join("trajectory").join(format!("{}.jsonl", id.stem()))
     }
 }
-
 
 struct Entry {
     stem: String,

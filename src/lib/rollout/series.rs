@@ -106,7 +106,8 @@ pub(super) fn placement(shards: &[Shard], at: &[Location], lengths: Lengths) -> 
         };
         let slice = tensor.to_f32()?;
         let same = |d: &Cow<'_, [f32]>| {
-            d.len() == slice.len() && d.iter().zip(slice.iter()).all(|(a, b)| a == b || a.is_nan() && b.is_nan())
+            d.len() == slice.len()
+                && d.iter().zip(slice.iter()).all(|(a, b)| a == b || a.is_nan() && b.is_nan())
         };
         which.push(Some(distinct.iter().position(same).unwrap_or_else(|| {
             distinct.push(slice);
@@ -117,7 +118,8 @@ pub(super) fn placement(shards: &[Shard], at: &[Location], lengths: Lengths) -> 
     if size <= 1 {
         return Ok(vec![Some((0, 1)); at.len()]);
     }
-    let width = |c| pieces(lengths.total, lengths.response, lengths.padded, c, size).map(|r| r.len()).iter().sum();
+    let width =
+        |c| pieces(lengths.total, lengths.response, lengths.padded, c, size).map(|r| r.len()).iter().sum();
     let widths: Vec<usize> = (0..size).map(width).collect();
     let fits = distinct.iter().map(|d| d.len()).eq(widths.iter().copied());
     if !fits || widths.iter().sum::<usize>() != lengths.response {

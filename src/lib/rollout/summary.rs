@@ -161,7 +161,12 @@ pub const COLUMNS: [Column; 30] = [
 
 impl Row {
     /// Both sides of one sample; `raw_reward` is the batch-global entry at its position.
-    pub fn new(sample: Sample<'_>, rollout_id: i64, raw_reward: Option<f64>, train: Option<TrainStats>) -> Self {
+    pub fn new(
+        sample: Sample<'_>,
+        rollout_id: i64,
+        raw_reward: Option<f64>,
+        train: Option<TrainStats>,
+    ) -> Self {
         let versions = sample.weight_versions();
         let lowest = versions.iter().filter_map(|v| v.parse::<i64>().ok()).min();
         let distinct: HashSet<&str> = versions.iter().map(String::as_str).collect();

@@ -136,13 +136,17 @@ fn kind_of(r: Ref<'_>) -> Option<Kind> {
             false => Kind::Json,
         });
     }
+    // Looked at, not decoded: characters that are replaced must be counted once.
+    if r.is_str() {
+        return Some(Kind::Text);
+    }
     Some(match r.kind() {
         Ok(Value::None) => return None,
         Ok(Value::Bool(_)) => Kind::Bool,
         Ok(Value::Int(_)) => Kind::Int,
         Ok(Value::Float(_)) => Kind::Float64,
         Ok(Value::Str(_)) => Kind::Text,
-        Ok(Value::List(items)) if items.iter().all(|i| i.as_str().is_some()) => Kind::Texts,
+        Ok(Value::List(items)) if items.iter().all(|i| i.is_str()) => Kind::Texts,
         Ok(Value::List(items)) if items.iter().all(|i| i.is_none() || i.as_f64().is_some()) => Kind::Floats,
         _ => Kind::Json,
     })

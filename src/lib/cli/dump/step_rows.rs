@@ -12,7 +12,11 @@ use crate::rollout::summary::{self, Row, Summary};
 use crate::rollout::{Error, Run, StepFiles};
 
 /// The steps that a command is about.
-pub(super) fn find<'r>(run: &'r Run, steps: &Steps, evaluation: bool) -> Result<Vec<&'r StepFiles>, CliError> {
+pub(super) fn find<'r>(
+    run: &'r Run,
+    steps: &Steps,
+    evaluation: bool,
+) -> Result<Vec<&'r StepFiles>, CliError> {
     match steps {
         Steps::Latest => Ok(vec![run.latest(evaluation)?]),
         Steps::One(id) => Ok(vec![run.step(i64::try_from(*id).unwrap_or(i64::MAX), evaluation)?]),
@@ -51,7 +55,11 @@ pub(super) fn each(
 }
 
 /// Reads a step's summary, from the cache when that is still true.
-pub(super) fn summary(context: &Context, cache: Option<&Cache>, files: &StepFiles) -> Result<Summary, CliError> {
+pub(super) fn summary(
+    context: &Context,
+    cache: Option<&Cache>,
+    files: &StepFiles,
+) -> Result<Summary, CliError> {
     // Looked at before they are read: what changes meanwhile must not pass for what was read.
     let sources = sources(files);
     let kept = cache.zip(sources.as_ref());
