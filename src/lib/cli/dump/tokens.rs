@@ -150,7 +150,7 @@ fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>
         if !sequence.has(name) {
             return Value::Null;
         }
-        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, Value::from)).collect()
+        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, short)).collect()
     };
     let mask = sequence.loss_mask.as_ref().and_then(|m| m.get(window.response()));
     json!({
@@ -175,4 +175,10 @@ fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>
         "advantages": series(SeriesName::Advantages),
         "returns": series(SeriesName::Returns),
     })
+}
+
+/// A float32 as the shortest text that gives it back, as rows have it. As it is, `serde_json` widens it
+/// first and prints twice the digits.
+fn short(value: f32) -> Value {
+    Value::from(value.to_string().parse::<f64>().unwrap_or_else(|_| f64::from(value)))
 }
