@@ -177,8 +177,9 @@ fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>
     })
 }
 
-/// A float32 as the shortest text that gives it back, as rows have it. As it is, `serde_json` widens it
-/// first and prints twice the digits.
+/// A float32 as the shortest text that gives it back, digit for digit as rows have it: a JSON value would
+/// widen it and print twice the digits.
 fn short(value: f32) -> Value {
-    Value::from(value.to_string().parse::<f64>().unwrap_or_else(|_| f64::from(value)))
+    let text = serde_json::to_string(&value).unwrap_or_default();
+    text.parse::<f64>().map_or(Value::Null, Value::from)
 }
