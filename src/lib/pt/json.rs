@@ -14,9 +14,9 @@
 
 use std::fmt::Write;
 
+use super::dtype::Elements;
 use super::number::{Number, Numbers};
 use super::object::{Account, Object};
-use super::tensor::Elements;
 use super::value::{Kind, Ref};
 
 /// Values shown of a tensor or array; larger ones are named by dtype and shape.

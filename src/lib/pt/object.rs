@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use super::arena::{Node, Record, Value};
+use super::array::Array;
+use super::dtype::Dtype;
 use super::error::{Error, ErrorKind, Fault};
-use super::pickle::{Node, Record, Value};
-use super::tensor::{Array, Dtype, Tensor};
+use super::tensor::Tensor;
 use super::text;
 use super::value::{Kind, Ref};
 

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::arena::{Node, Value};
+use super::array::Array;
 use super::error::{Error, ErrorKind, Fault};
 use super::file::File;
 use super::number::Numbers;
 use super::object::{self, Object};
-use super::pickle::{Node, Value};
-use super::tensor::{Array, Tensor};
+use super::tensor::Tensor;
 use super::text;
 
 /// A value of an opened file. Copyable; borrows the file.

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use self::zip::Zip;
+use super::dtype::Dtype;
 use super::opcode::*;
-use super::tensor::Dtype;
 
 /// Items a batch of `APPENDS`, as Python's pickler has it.
 const BATCH: usize = 1000;
