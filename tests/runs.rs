@@ -144,7 +144,7 @@ fn samples_agree(fixture: &Fixture, rid: &str, eval: bool, answers: &Value, what
     // The samples that a fixture is about are the train step's.
     let about = answers["samples"].as_object().filter(|_| !eval);
     for (index, keys) in about.into_iter().flatten() {
-        let row = rows.iter().find(|row| row["index"].to_string() == *index).unwrap();
+        let row = rows.iter().find(|row| row["index"] == index.parse::<i64>().unwrap()).unwrap();
         check(&format!("{what}: sample {index}"), keys, &untagged(&Value::Object(row.clone())));
     }
 }
