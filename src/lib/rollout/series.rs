@@ -106,7 +106,8 @@ pub(super) fn placement(shards: &[Shard], at: &[Location], lengths: Lengths) -> 
         };
         let slice = tensor.to_f32()?;
         let same = |d: &Cow<'_, [f32]>| {
-            d.len() == slice.len() && d.iter().zip(slice.iter()).all(|(a, b)| a == b || a.is_nan() && b.is_nan())
+            d.len() == slice.len()
+                && d.iter().zip(slice.iter()).all(|(a, b)| a == b || a.is_nan() && b.is_nan())
         };
         which.push(Some(distinct.iter().position(same).unwrap_or_else(|| {
             distinct.push(slice);
@@ -117,7 +118,8 @@ pub(super) fn placement(shards: &[Shard], at: &[Location], lengths: Lengths) -> 
     if size <= 1 {
         return Ok(vec![Some((0, 1)); at.len()]);
     }
-    let width = |c| pieces(lengths.total, lengths.response, lengths.padded, c, size).map(|r| r.len()).iter().sum();
+    let width =
+        |c| pieces(lengths.total, lengths.response, lengths.padded, c, size).map(|r| r.len()).iter().sum();
     let widths: Vec<usize> = (0..size).map(width).collect();
     let fits = distinct.iter().map(|d| d.len()).eq(widths.iter().copied());
     if !fits || widths.iter().sum::<usize>() != lengths.response {
@@ -153,8 +155,7 @@ pub(super) fn assemble<'a>(
         let fits = values.len() == lengths.response;
         return Ok(if fits { Series::Values(values) } else { Series::Unplaced });
     }
-    let mut out = vec![0f32; lengths.response];
-    let mut filled = 0;
+    let mut placed = Vec::new();
     for c in 0..size {
         let Some(tensor) = holder(c) else { return Ok(Series::Unplaced) };
         let slice = tensor.to_f32()?;
@@ -162,12 +163,19 @@ pub(super) fn assemble<'a>(
         if slice.len() != ranges[0].len() + ranges[1].len() {
             return Ok(Series::Unplaced);
         }
+        placed.push((ranges, slice));
+    }
+    // Pieces of one size never overlap, so the count tells whether every position is there; a response
+    // length that is a lie reserves nothing.
+    if placed.iter().map(|(_, slice)| slice.len()).sum::<usize>() != lengths.response {
+        return Ok(Series::Unplaced);
+    }
+    let mut out = vec![0f32; lengths.response];
+    for (ranges, slice) in placed {
         let (first, second) = slice.split_at(ranges[0].len());
         for (range, piece) in ranges.into_iter().zip([first, second]) {
-            filled += piece.len();
             out[range].copy_from_slice(piece);
         }
     }
-    // Pieces of one size never overlap, so the count tells whether every position is there.
-    Ok(if filled == lengths.response { Series::Values(Cow::Owned(out)) } else { Series::Unplaced })
+    Ok(Series::Values(Cow::Owned(out)))
 }
