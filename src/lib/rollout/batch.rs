@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::run::judge;
 use super::{Error, list};
-use crate::pt::{self, Kind, Ref};
+use crate::pt::{self, Kind, Number, Ref};
 
 /// `rollout_data/{rid}.pt`, opened. Lists stay where they are until they are asked for.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ impl Batch {
         let file = pt::File::open(path).map_err(judge)?;
         let samples = file.root().get("samples");
         let len = samples
-            .and_then(Ref::len)
+            .and_then(Ref::items)
+            .map(|items| items.len())
             .ok_or_else(|| Error::inconsistent(path, "no list of samples: not a rollout file of miles"))?;
         Ok(Self { file, len })
     }
@@ -41,11 +42,6 @@ impl Batch {
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// Whether the file has the `metadata` that miles writes; slime, a sibling framework, writes none.
-    pub fn has_metadata(&self) -> bool {
-        self.file.root().get("metadata").is_some()
     }
 
     /// The samples in the file's order.
@@ -155,9 +151,14 @@ impl<'a> Sample<'a> {
     pub fn weight_versions(self) -> Vec<String> {
         let Some(r) = self.r.get("weight_versions") else { return Vec::new() };
         let text = |v: Ref<'_>| v.as_str().map(Cow::into_owned).or_else(|| v.as_i64().map(|i| i.to_string()));
-        match r.len() {
-            Some(n) => (0..n).filter_map(|i| r.at(i)).filter_map(text).collect(),
-            None => Vec::new(),
+        let whole = |n| match n {
+            Number::Int(i) => Some(i),
+            Number::Bool(b) => Some(i64::from(b)),
+            Number::Float(_) => None,
+        };
+        match r.numbers() {
+            Some(numbers) => numbers.iter().filter_map(whole).map(|i| i.to_string()).collect(),
+            None => r.items().into_iter().flatten().filter_map(text).collect(),
         }
     }
 

@@ -155,8 +155,7 @@ pub(super) fn assemble<'a>(
         let fits = values.len() == lengths.response;
         return Ok(if fits { Series::Values(values) } else { Series::Unplaced });
     }
-    let mut out = vec![0f32; lengths.response];
-    let mut filled = 0;
+    let mut placed = Vec::new();
     for c in 0..size {
         let Some(tensor) = holder(c) else { return Ok(Series::Unplaced) };
         let slice = tensor.to_f32()?;
@@ -164,12 +163,19 @@ pub(super) fn assemble<'a>(
         if slice.len() != ranges[0].len() + ranges[1].len() {
             return Ok(Series::Unplaced);
         }
+        placed.push((ranges, slice));
+    }
+    // Pieces of one size never overlap, so the count tells whether every position is there; a response
+    // length that is a lie reserves nothing.
+    if placed.iter().map(|(_, slice)| slice.len()).sum::<usize>() != lengths.response {
+        return Ok(Series::Unplaced);
+    }
+    let mut out = vec![0f32; lengths.response];
+    for (ranges, slice) in placed {
         let (first, second) = slice.split_at(ranges[0].len());
         for (range, piece) in ranges.into_iter().zip([first, second]) {
-            filled += piece.len();
             out[range].copy_from_slice(piece);
         }
     }
-    // Pieces of one size never overlap, so the count tells whether every position is there.
-    Ok(if filled == lengths.response { Series::Values(Cow::Owned(out)) } else { Series::Unplaced })
+    Ok(Series::Values(Cow::Owned(out)))
 }
