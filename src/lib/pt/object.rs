@@ -239,11 +239,11 @@ fn rebuild<'a>(
     }
     let mut class = class;
     let mut all = args.items().unwrap_or_else(|| elements(args).unwrap_or_default());
-    if class == "copyreg._reconstructor" || class == "copyreg.__newobj__" {
-        if let Some(real) = all.first().and_then(|&c| name(c)) {
-            class = real;
-            all.clear();
-        }
+    if (class == "copyreg._reconstructor" || class == "copyreg.__newobj__")
+        && let Some(real) = all.first().and_then(|&c| name(c))
+    {
+        class = real;
+        all.clear();
     }
     if let Some(kwargs) = record.and_then(|x| x.kwargs).map(|v| r.with(v)).filter(|k| !k.is_empty()) {
         all.push(kwargs);

@@ -109,18 +109,18 @@ impl<'a> Machine<'a> {
                 TUPLE2 => self.tuple(2)?,
                 TUPLE3 => self.tuple(3)?,
                 TUPLE => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     self.charge(items.len() * 16)?;
                     self.node(Node::Tuple(items.into()))?;
                 }
                 FROZENSET => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     self.charge(items.len() * 16)?;
                     self.node(Node::Set(items))?;
                 }
                 APPEND => self.append()?,
                 APPENDS | ADDITEMS => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     let target = self.top()?;
                     self.extend(target, &items)?;
                 }
@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
                     self.set(target, &[k, v])?;
                 }
                 SETITEMS => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     let target = self.top()?;
                     self.set(target, &items)?;
                 }
@@ -182,7 +182,7 @@ impl<'a> Machine<'a> {
                     }
                 }
                 POP_MARK => {
-                    self.to_mark()?;
+                    self.popped_to_mark()?;
                 }
                 DUP => {
                     let v = self.top()?;
@@ -269,7 +269,7 @@ impl<'a> Machine<'a> {
         self.stack.last().copied().ok_or_else(|| self.bad("empty stack"))
     }
 
-    fn to_mark(&mut self) -> Result<Vec<Value>, Fault> {
+    fn popped_to_mark(&mut self) -> Result<Vec<Value>, Fault> {
         let mark = self.marks.pop().ok_or_else(|| self.bad("no mark"))?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
@@ -452,7 +452,7 @@ impl<'a> Machine<'a> {
     }
 
     fn set(&mut self, target: Value, flat: &[Value]) -> Result<(), Fault> {
-        if flat.len() % 2 != 0 {
+        if !flat.len().is_multiple_of(2) {
             return Err(self.bad("a key without a value"));
         }
         let growth = match self.node_mut(target) {

@@ -196,10 +196,10 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// As [`Tensor::elements`]; also when they are no floats or integers.
     pub fn to_f32(&self) -> Result<Cow<'a, [f32]>, Error> {
-        if self.dtype == Dtype::F32 {
-            if let Some(floats) = self.borrow(cast::<f32>)? {
-                return Ok(Cow::Borrowed(floats));
-            }
+        if self.dtype == Dtype::F32
+            && let Some(floats) = self.borrow(cast::<f32>)?
+        {
+            return Ok(Cow::Borrowed(floats));
         }
         Ok(Cow::Owned(match self.elements()? {
             Elements::F32(v) => v,
@@ -217,10 +217,10 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// As [`Tensor::to_ints`].
     pub fn to_i32(&self) -> Result<Cow<'a, [i32]>, Error> {
-        if self.dtype == Dtype::I32 {
-            if let Some(ints) = self.borrow(cast::<i32>)? {
-                return Ok(Cow::Borrowed(ints));
-            }
+        if self.dtype == Dtype::I32
+            && let Some(ints) = self.borrow(cast::<i32>)?
+        {
+            return Ok(Cow::Borrowed(ints));
         }
         self.to_ints().map(Cow::Owned)
     }

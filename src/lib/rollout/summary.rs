@@ -3,7 +3,6 @@
 //! The train side is reduced while the rollout file is still being scanned, each on a core of its own;
 //! the two meet by sample index.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
@@ -347,19 +346,6 @@ impl Summary {
     /// Rows with a column that could not be placed.
     pub fn unplaced(&self) -> usize {
         self.rows.iter().filter(|r| r.train.as_ref().is_some_and(|t| t.alignment_failed)).count()
-    }
-
-    /// The columns in the order that the dashboard's API lists them: `truncated` is the last one of a
-    /// step without a train side.
-    pub fn api_order(&self) -> Vec<Cow<'static, str>> {
-        let mut names: Vec<_> = COLUMNS.iter().map(|c| c.name.clone()).collect();
-        if !self.has_train {
-            if let Some(i) = names.iter().position(|n| n == "truncated") {
-                let name = names.remove(i);
-                names.push(name);
-            }
-        }
-        names
     }
 }
 
