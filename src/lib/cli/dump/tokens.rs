@@ -65,8 +65,13 @@ pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError
         tell(context, files, &sequence);
         let window = sequence.window(args.start, args.end)?;
         let decoder = loaded.get_or_insert_with(|| decoder(args, context, &run));
+        let ids = &sequence.tokens[window.start..window.end];
+        if let Some(Err(why)) = decoder.as_mut().map(|d| d.learn(ids)) {
+            no_tokenizer(context, &why);
+            *decoder = None;
+        }
         if args.object {
-            documents.push_str(&object(&sequence, window, decoder.as_mut()).to_string());
+            documents.push_str(&object(&sequence, window, decoder.as_ref()).to_string());
             documents.push('\n');
             return Ok(ControlFlow::Continue(()));
         }
@@ -75,7 +80,7 @@ pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError
             none => none.insert(StepRows::open(context, &args.steps, &COLUMNS)?),
         };
         for position in window.start..window.end {
-            let text = decoder.as_mut().and_then(|d| d.decode(sequence.tokens[position]).map(str::to_owned));
+            let text = decoder.as_ref().and_then(|d| d.decode(sequence.tokens[position]).map(str::to_owned));
             if output.row(files.id.rollout_id, cells(&sequence, position, text))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -101,10 +106,14 @@ fn decoder(args: &TokensArgs, context: &Context, run: &Run) -> Option<Decoder> {
     match Decoder::load(run.dir()) {
         Ok(decoder) => Some(decoder),
         Err(why) => {
-            context.warn(format_args!("no usable tokenizer, so token_text is null: {why}"));
+            no_tokenizer(context, &why);
             None
         }
     }
+}
+
+fn no_tokenizer(context: &Context, why: &str) {
+    context.warn(format_args!("no usable tokenizer, so token_text is null: {why}"));
 }
 
 fn tell(context: &Context, files: &StepFiles, sequence: &Sequence) {
@@ -142,10 +151,10 @@ fn cells(sequence: &Sequence, position: usize, text: Option<String>) -> Vec<Cell
 }
 
 /// The object that `/api/rollout/{rid}/sample/{i}/tokens` answers.
-fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>) -> Value {
+fn object(sequence: &Sequence, window: Window, decoder: Option<&Decoder>) -> Value {
     let ids = &sequence.tokens[window.start..window.end];
     let text: Option<Vec<Option<String>>> =
-        decoder.as_mut().map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
+        decoder.map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
     let series = |name: SeriesName| -> Value {
         if !sequence.has(name) {
             return Value::Null;
