@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::torch::{self, Pickle};
-use common::{Answer, Run, answer, fixtures, tool, tool_within};
+use common::{Answer, Run, answer, fixtures, several, tool, tool_within};
 use miles::pt::Dtype;
 use miles::pt::write::{Data, save};
 use serde_json::{Map, Value, json};
@@ -298,7 +298,7 @@ fn cuts(run: &Run, file: &str) -> Vec<usize> {
 #[test]
 fn a_rollout_file_cut_long_ago_is_truncated_and_gives_no_rows() {
     let file = "rollout_data/0.pt";
-    for keep in cuts(&three_steps(), file) {
+    several(&cuts(&three_steps(), file), |&keep| {
         let run = three_steps();
         run.cut(file, keep);
         for args in [
@@ -317,13 +317,13 @@ fn a_rollout_file_cut_long_ago_is_truncated_and_gives_no_rows() {
                 answer.says(&[" at byte ", "; hint: "]);
             }
         }
-    }
+    });
 }
 
 #[test]
 fn a_rollout_file_cut_just_now_is_still_being_written() {
     let file = "rollout_data/0.pt";
-    for keep in cuts(&three_steps(), file) {
+    several(&cuts(&three_steps(), file), |&keep| {
         let run = three_steps();
         run.cut(file, keep);
         run.age_s(file, 30.0);
@@ -333,13 +333,13 @@ fn a_rollout_file_cut_just_now_is_still_being_written() {
         }
         let path = run.file(file);
         run.dump(&["inspect", path.to_str().unwrap()]).fails(75, &[file, "still being written"]);
-    }
+    });
 }
 
 #[test]
 fn a_train_file_cut_long_ago_is_truncated_and_the_rollout_side_is_still_there() {
     let file = "train_data/0_3.pt";
-    for keep in cuts(&three_steps(), file) {
+    several(&cuts(&three_steps(), file), |&keep| {
         let run = three_steps();
         run.cut(file, keep);
         for args in [&["summary", "0"][..], &["joined", "0"], &["tokens", "0", "0"]] {
@@ -348,7 +348,7 @@ fn a_train_file_cut_long_ago_is_truncated_and_the_rollout_side_is_still_there() 
         }
         assert_eq!(run.rows(&["samples", "0"]).len(), 8);
         assert_eq!(run.rows(&["summary", "1"]).len(), 8);
-    }
+    });
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn a_lone_surrogate_in_a_conversation_becomes_u_fffd_and_is_counted() {
 
 #[test]
 fn a_file_of_another_kind_is_named_for_what_it_is() {
-    for (pt, says) in [
+    let kinds = [
         ("kind_legacy.pt", "legacy torch format"),
         ("kind_torchscript.pt", "TorchScript"),
         ("kind_lfs.pt", "Git-LFS pointer"),
@@ -493,7 +493,8 @@ fn a_file_of_another_kind_is_named_for_what_it_is() {
         ("kind_pickle.pt", "bare pickle"),
         ("kind_safetensors.pt", "safetensors"),
         ("kind_text.pt", "text file"),
-    ] {
+    ];
+    several(&kinds, |&(pt, says)| {
         let run = three_steps();
         run.place_pt(pt, "rollout_data/1.pt");
         for command in ["summary", "joined", "samples"] {
@@ -505,7 +506,7 @@ fn a_file_of_another_kind_is_named_for_what_it_is() {
         run.place_pt(pt, "train_data/0_1.pt");
         run.dump(&["summary", "0"]).fails(2, &["train_data/0_1.pt: ", says]);
         assert_eq!(run.rows(&["samples", "0"]).len(), 8);
-    }
+    });
 }
 
 #[test]
@@ -625,7 +626,7 @@ fn no_hostile_file_can_crash_hang_or_take_the_memory() {
         assert!(answer.stdout.len() < SHOWN, "{} bytes: {}", answer.stdout.len(), answer.command);
         answer
     };
-    for pt in &hostile {
+    several(&hostile, |pt| {
         let run = Run::fixture("old_plain");
         let file = fixtures().join("pt").join(pt);
         limited(&run, &["inspect", file.to_str().unwrap()]);
@@ -633,7 +634,7 @@ fn no_hostile_file_can_crash_hang_or_take_the_memory() {
         assert_eq!(limited(&run, &["summary", "0"]).status, Some(2), "{pt}");
         run.place_pt(pt, "rollout_data/0.pt");
         assert_eq!(limited(&run, &["samples", "0"]).status, Some(2), "{pt}");
-    }
+    });
 }
 
 /// A rollout of three samples, the first of which has `hostile` under a key.
@@ -658,7 +659,7 @@ fn doubling() -> Pickle {
 #[test]
 fn a_hostile_value_in_one_sample_costs_nothing_and_leaves_the_others() {
     let deep = |n: usize| Pickle::default().raw(vec![b']'; n]).raw(vec![b'a'; n - 1]);
-    for key in [
+    let keys = [
         "metadata",
         "prompt",
         "reward",
@@ -670,7 +671,8 @@ fn a_hostile_value_in_one_sample_costs_nothing_and_leaves_the_others() {
         "group_index",
         "loss_mask",
         "rollout_log_probs",
-    ] {
+    ];
+    several(&keys, |&key| {
         for (what, hostile) in [("doubling", doubling()), ("a deep list", deep(100_000))] {
             let run = run_with(key, &hostile);
             for args in EVERY {
@@ -680,7 +682,7 @@ fn a_hostile_value_in_one_sample_costs_nothing_and_leaves_the_others() {
                 assert!(answer.stdout.len() < SHOWN, "{what} as {key}: {} bytes", answer.stdout.len());
             }
         }
-    }
+    });
     let run = run_with("metadata", &doubling());
     assert_eq!(run.dump(&["summary", "0"]).ok().rows().len(), 3);
     assert_eq!(run.dump(&["samples", "0"]).ok().rows().len(), 3);

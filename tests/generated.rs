@@ -2,7 +2,7 @@
 //!
 //! `MILES_UPDATE=1 cargo test --test generated` writes them anew.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Pickles made to cost more than they are: each was a crash, a hang or an exhausted machine once, found
 //! by fuzzing or by reading. What they must come to is little work and an answer.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
 

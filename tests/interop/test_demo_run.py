@@ -18,7 +18,7 @@ MIRROR = {"sample_index": pl.Int32, "response_length": pl.Int32, "total_length":
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     run = tmp_path_factory.mktemp("demo") / "run"
-    tool("miles", "demo", run, "--steps", 2, "--prompts", 3, "--samples-per-prompt", 4, "--max-response", 48, "--seed", 7)
+    tool("miles", "demo", run, "--steps", 2, "--prompts", 3, "--samples-per-prompt", 4, "--max-response", 256, "--seed", 7)
     return run
 
 

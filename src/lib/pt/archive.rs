@@ -301,13 +301,13 @@ fn end_record(map: &[u8]) -> Result<(u64, u64, u64), Fault> {
     let (mut count, mut bytes, mut offset) =
         (u64::from(u16_at(end, 10)), u64::from(u32_at(end, 12)), u64::from(u32_at(end, 16)));
     let here = from + at;
-    if let Some(locator) = here.checked_sub(20).map(|i| &map[i..here]) {
-        if u32_at(locator, 0) == END64_LOCATOR {
-            let end64 = slice(map, u64_at(locator, 8), 56)
-                .filter(|r| u32_at(r, 0) == END64)
-                .ok_or_else(|| Fault::corrupt(here as u64 - 20, "the zip64 locator points nowhere"))?;
-            (count, bytes, offset) = (u64_at(end64, 32), u64_at(end64, 40), u64_at(end64, 48));
-        }
+    if let Some(locator) = here.checked_sub(20).map(|i| &map[i..here])
+        && u32_at(locator, 0) == END64_LOCATOR
+    {
+        let end64 = slice(map, u64_at(locator, 8), 56)
+            .filter(|r| u32_at(r, 0) == END64)
+            .ok_or_else(|| Fault::corrupt(here as u64 - 20, "the zip64 locator points nowhere"))?;
+        (count, bytes, offset) = (u64_at(end64, 32), u64_at(end64, 40), u64_at(end64, 48));
     }
     Ok((offset, bytes, count))
 }

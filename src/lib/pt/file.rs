@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::archive::Archive;
+use super::arena::Arena;
 use super::error::{Error, Fault};
-use super::pickle::{self, Arena};
+use super::pickle;
 use super::value::Ref;
 use super::{ErrorKind, Limits};
 

@@ -14,9 +14,9 @@
 
 use std::fmt::Write;
 
+use super::dtype::Elements;
 use super::number::{Number, Numbers};
 use super::object::{Account, Object};
-use super::tensor::Elements;
 use super::value::{Kind, Ref};
 
 /// Values shown of a tensor or array; larger ones are named by dtype and shape.
@@ -217,13 +217,13 @@ fn object(out: &mut Text, o: &Object<'_>, depth: usize) {
 
 fn array(out: &mut Text, tag: &str, dtype: &str, shape: &[u64], values: Option<Elements>) {
     show(out, format_args!("{{\"{tag}\":{{\"dtype\":\"{dtype}\",\"shape\":"));
-    list(out, shape, |out, n| show(out, n));
+    list(out, shape, show);
     if let Some(values) = values {
         out.push_str(",\"values\":");
         match values {
-            Elements::Bool(v) => list(out, v, |out, x| show(out, x)),
-            Elements::Int(v) => list(out, v, |out, x| show(out, x)),
-            Elements::U64(v) => list(out, v, |out, x| show(out, x)),
+            Elements::Bool(v) => list(out, v, show),
+            Elements::Int(v) => list(out, v, show),
+            Elements::U64(v) => list(out, v, show),
             Elements::F32(v) => list(out, v, |out, x| {
                 if x.is_finite() { show(out, format_args!("{x:?}")) } else { out.push_str("null") }
             }),

@@ -23,6 +23,9 @@
 //! 574 and `pickletools` for the opcodes, APPNOTE.TXT 6.3 for zip.
 
 mod archive;
+mod arena;
+mod array;
+mod dtype;
 mod error;
 mod file;
 mod json;
@@ -36,11 +39,13 @@ mod value;
 pub mod write;
 
 pub use archive::Archive;
+pub use array::Array;
+pub use dtype::{Dtype, Elements};
 pub use error::{Error, ErrorKind, Foreign};
 pub use file::File;
 pub use number::{Number, Numbers};
 pub use object::Object;
-pub use tensor::{Array, Dtype, Elements, Tensor};
+pub use tensor::Tensor;
 pub use value::{Kind, Ref};
 
 /// Bounds on what one file may cost. The defaults let every real run through.

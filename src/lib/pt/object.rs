@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use super::arena::{Node, Record, Value};
+use super::array::Array;
+use super::dtype::Dtype;
 use super::error::{Error, ErrorKind, Fault};
-use super::pickle::{Node, Record, Value};
-use super::tensor::{Array, Dtype, Tensor};
+use super::tensor::Tensor;
 use super::text;
 use super::value::{Kind, Ref};
 
@@ -237,11 +239,11 @@ fn rebuild<'a>(
     }
     let mut class = class;
     let mut all = args.items().unwrap_or_else(|| elements(args).unwrap_or_default());
-    if class == "copyreg._reconstructor" || class == "copyreg.__newobj__" {
-        if let Some(real) = all.first().and_then(|&c| name(c)) {
-            class = real;
-            all.clear();
-        }
+    if (class == "copyreg._reconstructor" || class == "copyreg.__newobj__")
+        && let Some(real) = all.first().and_then(|&c| name(c))
+    {
+        class = real;
+        all.clear();
     }
     if let Some(kwargs) = record.and_then(|x| x.kwargs).map(|v| r.with(v)).filter(|k| !k.is_empty()) {
         all.push(kwargs);

@@ -1,77 +1,11 @@
 //! The pickle machine: runs the opcodes of protocols 2 to 5 into an arena, executes nothing.
-//!
-//! A [`Value`] is a 16-byte copyable handle. Strings and bytes are offsets of their opcode in the
-//! pickle, containers and records are indices of a [`Node`], so a list that is memoised while empty
-//! and filled later is the same list under every name that refers to it.
-
-use std::collections::HashMap;
 
 use super::Limits;
+use super::arena::{Arena, Memo, Node, Record, Value};
 use super::error::{ErrorKind, Fault};
-use super::number::{self, Number, Span};
+use super::number::{self, Span};
 use super::opcode::*;
-
-/// A handle to one value of a pickle.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value {
-    None,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    /// An int beyond 64 bits: where its `LONG1`, `LONG4` or `LONG` is.
-    Long(u64),
-    /// Where the string's opcode is.
-    Str(u64),
-    /// Where the bytes' opcode is.
-    Bytes(u64),
-    /// Where a `GLOBAL` opcode is.
-    Global(u64),
-    Node(u32),
-}
-
-impl From<Number> for Value {
-    fn from(number: Number) -> Self {
-        match number {
-            Number::Int(i) => Self::Int(i),
-            Number::Float(f) => Self::Float(f),
-            Number::Bool(b) => Self::Bool(b),
-        }
-    }
-}
-
-/// What a handle of kind [`Value::Node`] refers to.
-#[derive(Debug)]
-pub(super) enum Node {
-    List(Vec<Value>),
-    /// A list that holds nothing but numbers so far.
-    Numbers(Vec<Span>),
-    Dict(Vec<(Value, Value)>),
-    Set(Vec<Value>),
-    Tuple(Box<[Value]>),
-    /// Module and name of a `STACK_GLOBAL`.
-    Global(Value, Value),
-    /// A persistent id: torch's storages.
-    Persistent(Value),
-    Record(Box<Record>),
-}
-
-/// What `REDUCE`, `NEWOBJ` and `NEWOBJ_EX` would have called, and what was then put into it.
-#[derive(Debug)]
-pub(super) struct Record {
-    pub callable: Value,
-    pub args: Value,
-    pub kwargs: Option<Value>,
-    pub state: Option<Value>,
-    pub items: Vec<Value>,
-    pub entries: Vec<(Value, Value)>,
-}
-
-/// The values of a pickle.
-#[derive(Debug)]
-pub(super) struct Arena {
-    pub nodes: Vec<Node>,
-    pub root: Value,
-}
+use super::text::{length_width, read_length};
 
 /// Runs a whole pickle. `progress` hears the position from time to time.
 pub(super) fn run(pickle: &[u8], limits: &Limits, progress: &mut dyn FnMut(usize)) -> Result<Arena, Fault> {
@@ -91,50 +25,6 @@ pub(super) fn run(pickle: &[u8], limits: &Limits, progress: &mut dyn FnMut(usize
     };
     let root = m.run()?;
     Ok(Arena { nodes: m.nodes, root })
-}
-
-#[derive(Default)]
-struct Memo {
-    dense: Vec<Option<Value>>,
-    sparse: HashMap<u32, Value>,
-    puts: u32,
-}
-
-/// How far behind the last memo entry a new one may lie to be kept in the same vector.
-const GAP: usize = 1024;
-
-impl Memo {
-    /// Bytes that an entry will take.
-    fn cost(&self, index: u32) -> usize {
-        match (index as usize).checked_sub(self.dense.len()) {
-            None => 0,
-            Some(gap) if gap < GAP => (gap + 1) * size_of::<Option<Value>>(),
-            // A hash table keeps room for twice what is in it.
-            Some(_) => 2 * size_of::<(u32, Value)>(),
-        }
-    }
-
-    fn put(&mut self, index: u32, value: Value) {
-        self.puts = self.puts.wrapping_add(1);
-        let at = index as usize;
-        // Picklers number from 0 without gaps. An index far beyond that was made up, and must not
-        // decide how much is reserved.
-        if at < self.dense.len() {
-            self.dense[at] = Some(value);
-        } else if at < self.dense.len() + GAP {
-            self.dense.resize(at + 1, None);
-            self.dense[at] = Some(value);
-        } else {
-            self.sparse.insert(index, value);
-        }
-    }
-
-    fn get(&self, index: u32) -> Option<Value> {
-        match self.dense.get(index as usize) {
-            Some(Some(v)) => Some(*v),
-            _ => self.sparse.get(&index).copied(),
-        }
-    }
 }
 
 struct Machine<'a> {
@@ -219,18 +109,18 @@ impl<'a> Machine<'a> {
                 TUPLE2 => self.tuple(2)?,
                 TUPLE3 => self.tuple(3)?,
                 TUPLE => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     self.charge(items.len() * 16)?;
                     self.node(Node::Tuple(items.into()))?;
                 }
                 FROZENSET => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     self.charge(items.len() * 16)?;
                     self.node(Node::Set(items))?;
                 }
                 APPEND => self.append()?,
                 APPENDS | ADDITEMS => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     let target = self.top()?;
                     self.extend(target, &items)?;
                 }
@@ -240,7 +130,7 @@ impl<'a> Machine<'a> {
                     self.set(target, &[k, v])?;
                 }
                 SETITEMS => {
-                    let items = self.to_mark()?;
+                    let items = self.popped_to_mark()?;
                     let target = self.top()?;
                     self.set(target, &items)?;
                 }
@@ -292,7 +182,7 @@ impl<'a> Machine<'a> {
                     }
                 }
                 POP_MARK => {
-                    self.to_mark()?;
+                    self.popped_to_mark()?;
                 }
                 DUP => {
                     let v = self.top()?;
@@ -379,7 +269,7 @@ impl<'a> Machine<'a> {
         self.stack.last().copied().ok_or_else(|| self.bad("empty stack"))
     }
 
-    fn to_mark(&mut self) -> Result<Vec<Value>, Fault> {
+    fn popped_to_mark(&mut self) -> Result<Vec<Value>, Fault> {
         let mark = self.marks.pop().ok_or_else(|| self.bad("no mark"))?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
@@ -565,7 +455,7 @@ impl<'a> Machine<'a> {
     }
 
     fn set(&mut self, target: Value, flat: &[Value]) -> Result<(), Fault> {
-        if flat.len() % 2 != 0 {
+        if !flat.len().is_multiple_of(2) {
             return Err(self.bad("a key without a value"));
         }
         let growth = match self.node_mut(target) {
@@ -591,18 +481,4 @@ fn growth<T>(v: &Vec<T>, n: usize) -> usize {
     }
     let capacity = (v.len() + n).max(2 * v.capacity()).max(4);
     (capacity - v.capacity()) * size_of::<T>()
-}
-
-/// Bytes of the length field of a string or bytes opcode.
-pub(super) fn length_width(op: u8) -> usize {
-    match op {
-        SHORT_BINUNICODE | SHORT_BINBYTES | SHORT_BINSTRING => 1,
-        BINUNICODE8 | BINBYTES8 | BYTEARRAY8 => 8,
-        _ => 4,
-    }
-}
-
-/// A little-endian unsigned length of up to eight bytes.
-pub(super) fn read_length(b: &[u8]) -> u64 {
-    b.iter().rev().fold(0, |n, &c| n << 8 | u64::from(c))
 }

@@ -3,8 +3,21 @@
 use std::borrow::Cow;
 
 use super::error::{ErrorKind, Fault};
-use super::opcode::{LONG1, LONG4};
-use super::pickle::{length_width, read_length};
+use super::opcode::*;
+
+/// Bytes of the length field of a string or bytes opcode.
+pub(super) fn length_width(op: u8) -> usize {
+    match op {
+        SHORT_BINUNICODE | SHORT_BINBYTES | SHORT_BINSTRING => 1,
+        BINUNICODE8 | BINBYTES8 | BYTEARRAY8 => 8,
+        _ => 4,
+    }
+}
+
+/// A little-endian unsigned length of up to eight bytes.
+pub(super) fn read_length(b: &[u8]) -> u64 {
+    b.iter().rev().fold(0, |n, &c| n << 8 | u64::from(c))
+}
 
 /// The payload of the string or bytes opcode at `at`. Empty if the bytes changed since the machine
 /// checked them, which a mapped file can do.

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::arena::{Node, Value};
+use super::array::Array;
 use super::error::{Error, ErrorKind, Fault};
 use super::file::File;
 use super::number::Numbers;
 use super::object::{self, Object};
-use super::pickle::{Node, Value};
-use super::tensor::{Array, Tensor};
+use super::tensor::Tensor;
 use super::text;
 
 /// A value of an opened file. Copyable; borrows the file.
@@ -120,6 +121,11 @@ impl<'a> Ref<'a> {
     /// Whether it is `None`.
     pub fn is_none(self) -> bool {
         self.value == Value::None
+    }
+
+    /// Whether it is a Python string; it is not decoded.
+    pub fn is_str(self) -> bool {
+        matches!(self.value, Value::Str(_))
     }
 
     /// An int or bool, Python's or NumPy's.

@@ -44,11 +44,6 @@ impl Batch {
         self.len == 0
     }
 
-    /// Whether the file has the `metadata` that miles writes; slime, a sibling framework, writes none.
-    pub fn has_metadata(&self) -> bool {
-        self.file.root().get("metadata").is_some()
-    }
-
     /// The samples in the file's order.
     pub fn samples(&self) -> impl ExactSizeIterator<Item = Sample<'_>> {
         let items = self.file.root().get("samples").and_then(Ref::items).unwrap_or_default();

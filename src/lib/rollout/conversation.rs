@@ -88,11 +88,14 @@ pub fn find(path: &Path, index: i64) -> Result<Line, Error> {
 /// # Errors
 /// [`Error::Inconsistent`] when the line's `messages` are no list of objects.
 pub fn messages(path: &Path, line: &Line) -> Result<Vec<Message>, Error> {
-    let bad = |e: serde_json::Error| Error::inconsistent(path, format!("messages are no list of objects: {e}"));
+    let bad =
+        |e: serde_json::Error| Error::inconsistent(path, format!("messages are no list of objects: {e}"));
     let body: Body<'_> = serde_json::from_str(&line.json).map_err(bad)?;
     let message = |raw: &RawValue| {
         let fields = record::entries(raw.get()).map_err(bad)?;
-        Ok(Message { fields: fields.into_iter().map(|(k, v)| (k.0.into_owned(), v.get().to_owned())).collect() })
+        Ok(Message {
+            fields: fields.into_iter().map(|(k, v)| (k.0.into_owned(), v.get().to_owned())).collect(),
+        })
     };
     body.messages.into_iter().map(message).collect()
 }

@@ -100,7 +100,9 @@ impl Error {
         match self {
             Self::Pt(e) => e.hint().map(str::to_owned),
             Self::StillWriting { .. } => Some("try again in a few seconds".to_owned()),
-            Self::NoStep { range: Some((a, b)), .. } => Some(format!("there are steps {a} to {b}; see miles-dump ids")),
+            Self::NoStep { range: Some((a, b)), .. } => {
+                Some(format!("there are steps {a} to {b}; see miles-dump ids"))
+            }
             Self::NoStep { .. } | Self::NoSteps { .. } => {
                 Some("a run records them with --dump-details DIR; see miles-dump ids".to_owned())
             }

@@ -68,7 +68,9 @@ pub fn groups(rows: &[Row], evaluation: bool) -> Vec<Group> {
             n: rows.len() as i64,
             reward_mean,
             reward_std,
-            response_length_mean: stats::mean(rows.iter().filter_map(|r| r.response_length).map(|n| n as f64)),
+            response_length_mean: stats::mean(
+                rows.iter().filter_map(|r| r.response_length).map(|n| n as f64),
+            ),
             truncated_frac: rows.iter().filter(|r| r.truncated).count() as f64 / rows.len() as f64,
             zero_std: reward_mean.is_some() && reward_std.unwrap_or(0.0) <= NO_SPREAD,
         }

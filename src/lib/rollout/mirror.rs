@@ -85,6 +85,11 @@ impl Mirror {
         })
     }
 
+    /// How many samples it has.
+    pub(super) fn len(&self) -> u64 {
+        self.file.row_count()
+    }
+
     /// The sample with this `Sample.index`; none if the mirror has no row of it.
     pub(super) fn sample(&self, index: i64) -> Result<Option<MirrorSample>, Fallback> {
         let Some(place) = self.file.find(&self.sample_index, index)? else {

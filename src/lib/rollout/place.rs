@@ -12,7 +12,13 @@ use std::ops::Range;
 ///
 /// Both ranges are empty when nothing of the response falls into the rank's chunks, and whatever the
 /// lengths are the ranges lie in `0..response`.
-pub(super) fn pieces(total: usize, response: usize, padded: usize, cp_rank: usize, cp_size: usize) -> [Range<usize>; 2] {
+pub(super) fn pieces(
+    total: usize,
+    response: usize,
+    padded: usize,
+    cp_rank: usize,
+    cp_size: usize,
+) -> [Range<usize>; 2] {
     let chunk = padded.div_ceil(2 * cp_size.max(1));
     let prompt = total.saturating_sub(response);
     // A response that begins at 0 has no log-prob for its first token: nothing precedes it.

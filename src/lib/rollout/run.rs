@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::Error;
+use super::mirror::Mirror;
+use super::{Batch, Error};
 use crate::pt;
 
 /// A rollout file younger than this is hidden, in seconds: `torch.save` may still be at it.
@@ -50,8 +51,6 @@ pub struct TrainFile {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// When it was last written.
-    pub modified: SystemTime,
 }
 
 /// The files of one step.
@@ -80,11 +79,21 @@ impl StepFiles {
     }
 }
 
-/// A run directory, listed once.
+/// A run directory: names are listed once, files are looked at when their step is asked for. On a
+/// network file system a long run has more files than anybody wants to wait for.
 #[derive(Debug, Clone)]
 pub struct Run {
     dir: PathBuf,
-    steps: BTreeMap<StepId, StepFiles>,
+    steps: BTreeMap<StepId, Names>,
+}
+
+/// What the listing says of one step.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    rollout: PathBuf,
+    /// By rank.
+    train: BTreeMap<u32, PathBuf>,
+    sibling: Option<PathBuf>,
 }
 
 impl Run {
@@ -94,53 +103,28 @@ impl Run {
     /// The directory cannot be read.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, Error> {
         let dir = dir.into();
-        let mut steps = BTreeMap::new();
-        let mut train: BTreeMap<i64, Vec<TrainFile>> = BTreeMap::new();
-        let mut siblings: BTreeMap<i64, PathBuf> = BTreeMap::new();
         fs::metadata(&dir).map_err(|e| Error::io(&dir, e))?;
-        for entry in list(&dir.join("train_data"))? {
-            match entry.stem.split_once('_') {
-                Some((rid, rank)) => {
-                    let (Ok(rid), Ok(rank)) = (rid.parse(), rank.parse()) else { continue };
-                    let Entry { path, bytes, modified, .. } = entry;
-                    train.entry(rid).or_default().push(TrainFile { rank, path, bytes, modified });
-                }
-                None => {
-                    if let Ok(rid) = entry.stem.parse() {
-                        siblings.insert(rid, entry.path);
-                    }
-                }
-            }
-        }
-        for entry in list(&dir.join("rollout_data"))? {
-            let (evaluation, stem) = match entry.stem.strip_prefix("eval_") {
+        let mut steps: BTreeMap<StepId, Names> = BTreeMap::new();
+        for (stem, path) in list(&dir.join("rollout_data"))? {
+            let (evaluation, id) = match stem.strip_prefix("eval_") {
                 Some(rest) => (true, rest),
-                None => (false, entry.stem.as_str()),
+                None => (false, stem.as_str()),
             };
-            let Ok(rollout_id) = stem.parse() else { continue };
-            let id = StepId { evaluation, rollout_id };
-            let mut files = if evaluation { Vec::new() } else { train.remove(&rollout_id).unwrap_or_default() };
-            files.sort_by_key(|f| f.rank);
-            // The job writes the train side strictly after the rollout file.
-            let companion = files.iter().any(|f| f.rank == 0);
-            let state = match age_s(entry.modified) {
-                _ if companion => State::Ready,
-                age if (0.0..HIDDEN_S).contains(&age) => State::Writing,
-                // Written in our future: the clocks differ, so the age says nothing. The end record of the
-                // archive is written last.
-                age if age < 0.0 && !ends_like_an_archive(&entry.path) => State::Writing,
-                _ => State::Ready,
+            let Ok(rollout_id) = id.parse() else { continue };
+            steps.insert(StepId { evaluation, rollout_id }, Names { rollout: path, ..Names::default() });
+        }
+        for (stem, path) in list(&dir.join("train_data"))? {
+            let (rid, rank) = match stem.split_once('_') {
+                Some((rid, rank)) => (rid, Some(rank)),
+                None => (stem.as_str(), None),
             };
-            let step = StepFiles {
-                id,
-                rollout: entry.path,
-                rollout_bytes: entry.bytes,
-                modified: entry.modified,
-                train: files,
-                sibling: if evaluation { None } else { siblings.remove(&rollout_id) },
-                state,
-            };
-            steps.insert(id, step);
+            let Ok(rollout_id) = rid.parse() else { continue };
+            let Some(names) = steps.get_mut(&StepId { evaluation: false, rollout_id }) else { continue };
+            match rank.map(str::parse) {
+                Some(Ok(rank)) => drop(names.train.insert(rank, path)),
+                Some(Err(_)) => {}
+                None => names.sibling = Some(path),
+            }
         }
         Ok(Self { dir, steps })
     }
@@ -150,46 +134,63 @@ impl Run {
         &self.dir
     }
 
-    /// Every step, hidden ones too: train steps by id, then evaluations by id.
-    pub fn all(&self) -> impl Iterator<Item = &StepFiles> {
-        self.steps.values()
+    /// Ids of the train or evaluation steps there are, hidden ones too.
+    pub fn ids(&self, evaluation: bool) -> impl DoubleEndedIterator<Item = i64> {
+        self.steps.keys().filter(move |id| id.evaluation == evaluation).map(|id| id.rollout_id)
     }
 
-    /// The steps that can be read, by id.
-    pub fn ready(&self, evaluation: bool) -> impl DoubleEndedIterator<Item = &StepFiles> {
-        self.steps.values().filter(move |s| s.id.evaluation == evaluation && s.state == State::Ready)
+    /// Every step, hidden ones too: train steps by id, then evaluations by id.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = Result<StepFiles, Error>> {
+        self.steps.iter().map(|(id, names)| look(*id, names))
     }
 
     /// One step's files.
     ///
     /// # Errors
     /// [`Error::NoStep`], or [`Error::StillWriting`] for a hidden one.
-    pub fn step(&self, rollout_id: i64, evaluation: bool) -> Result<&StepFiles, Error> {
-        match self.steps.get(&StepId { evaluation, rollout_id }) {
-            Some(step) if step.state == State::Writing => Err(Error::StillWriting {
-                path: step.rollout.clone(),
+    pub fn step(&self, rollout_id: i64, evaluation: bool) -> Result<StepFiles, Error> {
+        let id = StepId { evaluation, rollout_id };
+        let Some(names) = self.steps.get(&id) else {
+            let range = self.ids(evaluation).next().zip(self.ids(evaluation).next_back());
+            return Err(Error::NoStep { dir: self.dir.clone(), rollout_id, evaluation, range });
+        };
+        match look(id, names)? {
+            step if step.state == State::Writing => Err(Error::StillWriting {
+                path: step.rollout,
                 why: format!("written less than {HIDDEN_S:.0} s ago"),
             }),
-            Some(step) => Ok(step),
-            None => {
-                let ids = || self.ready(evaluation).map(|s| s.id.rollout_id);
-                let range = ids().next().zip(ids().next_back());
-                Err(Error::NoStep { dir: self.dir.clone(), rollout_id, evaluation, range })
-            }
+            step => Ok(step),
         }
     }
 
     /// The newest step that can be read.
     ///
     /// # Errors
-    /// [`Error::NoSteps`]; [`Error::StillWriting`] when the only one is being written.
-    pub fn latest(&self, evaluation: bool) -> Result<&StepFiles, Error> {
-        if let Some(step) = self.ready(evaluation).next_back() {
-            return Ok(step);
+    /// [`Error::NoSteps`]; [`Error::StillWriting`] when all of them are being written.
+    pub fn latest(&self, evaluation: bool) -> Result<StepFiles, Error> {
+        let mut hidden = None;
+        for rollout_id in self.ids(evaluation).rev() {
+            match self.step(rollout_id, evaluation) {
+                Err(e @ Error::StillWriting { .. }) => hidden = Some(e),
+                other => return other,
+            }
         }
-        match self.steps.values().find(|s| s.id.evaluation == evaluation) {
-            Some(hidden) => self.step(hidden.id.rollout_id, evaluation),
-            None => Err(Error::NoSteps { dir: self.dir.clone(), evaluation }),
+        Err(hidden.unwrap_or(Error::NoSteps { dir: self.dir.clone(), evaluation }))
+    }
+
+    /// How many samples a step has: from its mirror when there is one, which takes no time, else from the
+    /// rollout file.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn count_samples(&self, files: &StepFiles) -> Result<u64, Error> {
+        match Mirror::open(&self.mirror_path(files.id)) {
+            Ok(mirror) => {
+                // The mirror of a file that is cut short says nothing about the file.
+                pt::Archive::open(&files.rollout).map_err(judge)?;
+                Ok(mirror.len())
+            }
+            Err(_) => Ok(Batch::open(&files.rollout)?.len() as u64),
         }
     }
 
@@ -204,16 +205,8 @@ impl Run {
     }
 }
 
-
-struct Entry {
-    stem: String,
-    path: PathBuf,
-    bytes: u64,
-    modified: SystemTime,
-}
-
-/// The `.pt` files of a folder; none when there is no folder. A file that vanishes meanwhile is left out.
-fn list(dir: &Path) -> Result<Vec<Entry>, Error> {
+/// Stem and path of the `.pt` files of a folder; none when there is no folder.
+fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -222,19 +215,50 @@ fn list(dir: &Path) -> Result<Vec<Entry>, Error> {
     let mut out = Vec::new();
     for entry in entries {
         let path = entry.map_err(|e| Error::io(dir, e))?.path();
-        if path.extension().is_none_or(|e| e != "pt") {
-            continue;
+        if path.extension().is_some_and(|e| e == "pt") {
+            // A name that is not UTF-8 is no step's.
+            out.extend(path.file_stem().and_then(|s| s.to_str()).map(str::to_owned).map(|stem| (stem, path)));
         }
-        let Some(stem) = path.file_stem().and_then(|s| s.to_str()).map(str::to_owned) else { continue };
-        // Links are followed: runs are often spread over file systems.
-        // One that leads nowhere, a folder or a pipe is listed too: reading it says what it is, where a step
-        // that is left out would only seem never to have been written.
-        let Ok(meta) = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path)) else { continue };
-        let modified = meta.modified().map_err(|e| Error::io(&path, e))?;
-        let bytes = if meta.is_file() { meta.len() } else { 0 };
-        out.push(Entry { stem, path, bytes, modified });
     }
     Ok(out)
+}
+
+/// Looks at the files of one step.
+fn look(id: StepId, names: &Names) -> Result<StepFiles, Error> {
+    let (rollout_bytes, modified) = size_and_time(&names.rollout)?;
+    // The job writes the train side strictly after the rollout file.
+    let companion = names.train.contains_key(&0);
+    let state = match age_s(modified) {
+        _ if companion => State::Ready,
+        age if (0.0..HIDDEN_S).contains(&age) => State::Writing,
+        // Written in our future: the clocks differ, so the age says nothing. The end record of the
+        // archive is written last.
+        age if age < 0.0 && !ends_like_an_archive(&names.rollout) => State::Writing,
+        _ => State::Ready,
+    };
+    // A rank's file that vanishes meanwhile is told by the command that reads it.
+    let file = |(&rank, path): (&u32, &PathBuf)| {
+        let bytes = size_and_time(path).map_or(0, |(bytes, _)| bytes);
+        TrainFile { rank, path: path.clone(), bytes }
+    };
+    Ok(StepFiles {
+        id,
+        rollout: names.rollout.clone(),
+        rollout_bytes,
+        modified,
+        train: names.train.iter().map(file).collect(),
+        sibling: names.sibling.clone(),
+        state,
+    })
+}
+
+/// Links are followed: runs are often spread over file systems. One that leads nowhere, a folder or a
+/// pipe has a size of 0: reading it says what it is, where a step that is left out would only seem never
+/// to have been written.
+fn size_and_time(path: &Path) -> Result<(u64, SystemTime), Error> {
+    let io = |e| Error::io(path, e);
+    let meta = fs::metadata(path).or_else(|_| fs::symlink_metadata(path)).map_err(io)?;
+    Ok((if meta.is_file() { meta.len() } else { 0 }, meta.modified().map_err(io)?))
 }
 
 /// Seconds since a file was written; negative when the writer's clock is ahead of ours.

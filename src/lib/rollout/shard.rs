@@ -55,11 +55,15 @@ impl Shard {
             return Err(Error::inconsistent(path, format!("cp_rank {rank} of cp_size {size}")));
         }
         let rows = indices.len();
-        let mut columns = vec![("response_lengths", response_lengths.len()), ("total_lengths", total_lengths.len())];
+        let mut columns =
+            vec![("response_lengths", response_lengths.len()), ("total_lengths", total_lengths.len())];
         columns.extend(padded.as_ref().map(|p: &Vec<usize>| ("max_seq_lens", p.len())));
         for (name, len) in columns {
             if len != rows {
-                return Err(Error::inconsistent(path, format!("{name} has {len} entries for {rows} sample_indices")));
+                return Err(Error::inconsistent(
+                    path,
+                    format!("{name} has {len} entries for {rows} sample_indices"),
+                ));
             }
         }
         Ok(Self {
@@ -95,7 +99,9 @@ impl Shard {
     }
 
     fn entry(&self, name: &str, row: usize) -> Result<Option<Tensor<'_>>, Error> {
-        let Some(list) = self.file.root().get("rollout_data").and_then(|d| d.get(name)) else { return Ok(None) };
+        let Some(list) = self.file.root().get("rollout_data").and_then(|d| d.get(name)) else {
+            return Ok(None);
+        };
         if list.is_none() {
             return Ok(None);
         }

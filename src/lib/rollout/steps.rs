@@ -45,16 +45,21 @@ impl Step {
     pub fn of(summary: &Summary) -> Self {
         let rows = &summary.rows;
         let raw = rows.iter().filter_map(|r| r.raw_reward);
-        let fraction = |bools: &mut dyn Iterator<Item = bool>| stats::mean(bools.map(|b| f64::from(u8::from(b))));
+        let fraction =
+            |bools: &mut dyn Iterator<Item = bool>| stats::mean(bools.map(|b| f64::from(u8::from(b))));
         let mean32 = |get: fn(&Row) -> Option<f32>| stats::mean(rows.iter().filter_map(get).map(f64::from));
         Self {
             rollout_id: summary.id.rollout_id,
             n_samples: rows.len() as i64,
             reward_mean: stats::mean(raw.clone()),
             reward_std: stats::std_f64(raw),
-            response_length_mean: stats::mean(rows.iter().filter_map(|r| r.response_length).map(|n| n as f64)),
+            response_length_mean: stats::mean(
+                rows.iter().filter_map(|r| r.response_length).map(|n| n as f64),
+            ),
             truncated_frac: fraction(&mut rows.iter().map(|r| r.truncated)),
-            zero_std_group_frac: fraction(&mut groups(rows, summary.id.evaluation).iter().map(|g| g.zero_std)),
+            zero_std_group_frac: fraction(
+                &mut groups(rows, summary.id.evaluation).iter().map(|g| g.zero_std),
+            ),
             mean_abs_lp_diff: mean32(|r| r.train.as_ref()?.mean_abs_lp_diff),
             mean_entropy: mean32(|r| r.train.as_ref()?.mean_entropy),
             mixed_version_frac: fraction(&mut rows.iter().filter_map(|r| r.mixed_version)),

@@ -3,7 +3,6 @@
 //! The train side is reduced while the rollout file is still being scanned, each on a core of its own;
 //! the two meet by sample index.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
@@ -161,7 +160,12 @@ pub const COLUMNS: [Column; 30] = [
 
 impl Row {
     /// Both sides of one sample; `raw_reward` is the batch-global entry at its position.
-    pub fn new(sample: Sample<'_>, rollout_id: i64, raw_reward: Option<f64>, train: Option<TrainStats>) -> Self {
+    pub fn new(
+        sample: Sample<'_>,
+        rollout_id: i64,
+        raw_reward: Option<f64>,
+        train: Option<TrainStats>,
+    ) -> Self {
         let versions = sample.weight_versions();
         let lowest = versions.iter().filter_map(|v| v.parse::<i64>().ok()).min();
         let distinct: HashSet<&str> = versions.iter().map(String::as_str).collect();
@@ -342,19 +346,6 @@ impl Summary {
     /// Rows with a column that could not be placed.
     pub fn unplaced(&self) -> usize {
         self.rows.iter().filter(|r| r.train.as_ref().is_some_and(|t| t.alignment_failed)).count()
-    }
-
-    /// The columns in the order that the dashboard's API lists them: `truncated` is the last one of a
-    /// step without a train side.
-    pub fn api_order(&self) -> Vec<Cow<'static, str>> {
-        let mut names: Vec<_> = COLUMNS.iter().map(|c| c.name.clone()).collect();
-        if !self.has_train {
-            if let Some(i) = names.iter().position(|n| n == "truncated") {
-                let name = names.remove(i);
-                names.push(name);
-            }
-        }
-        names
     }
 }
 

@@ -133,7 +133,8 @@ impl Sequence {
     /// A series at a response position. Missing where it was not recorded, is NaN, or where a train row
     /// masks the position: nobody scored that token.
     pub fn value(&self, name: SeriesName, position: usize) -> Option<f32> {
-        if self.has_train && self.loss_mask.as_ref().is_some_and(|m| m.get(position).is_none_or(|&m| m <= 0)) {
+        if self.has_train && self.loss_mask.as_ref().is_some_and(|m| m.get(position).is_none_or(|&m| m <= 0))
+        {
             return None;
         }
         self.series[name as usize].as_ref()?.get(position).copied().filter(|x| x.is_finite())

@@ -26,7 +26,8 @@ impl Train {
     /// # Errors
     /// [`Error::StillWriting`], [`Error::Pt`]; [`Error::Inconsistent`] when ranks disagree on a row.
     pub fn open(files: &StepFiles) -> Result<Self, Error> {
-        let shards = files.train.par_iter().map(|f| Shard::open(&f.path, f.rank)).collect::<Result<Vec<_>, _>>()?;
+        let shards =
+            files.train.par_iter().map(|f| Shard::open(&f.path, f.rank)).collect::<Result<Vec<_>, _>>()?;
         let mut rows: HashMap<i64, Vec<Location>> = HashMap::new();
         let mut order = Vec::new();
         for (s, shard) in shards.iter().enumerate() {
@@ -75,7 +76,8 @@ impl Train {
     /// # Errors
     /// [`Error::Inconsistent`] when their number is not that of the samples.
     pub fn raw_reward(&self, samples: usize) -> Result<Option<&[Option<f64>]>, Error> {
-        let Some((shard, raw)) = self.shards.iter().find_map(|s| s.raw_reward.as_ref().map(|r| (s, r))) else {
+        let Some((shard, raw)) = self.shards.iter().find_map(|s| s.raw_reward.as_ref().map(|r| (s, r)))
+        else {
             return Ok(None);
         };
         if raw.len() != samples {

@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind, RowSink};
-use crate::rollout::{Batch, Run, State};
+use crate::rollout::{Run, State};
 
 const COLUMNS: [Column; 8] = [
     Column::new("rollout_id", Kind::Int),
@@ -19,15 +19,16 @@ const COLUMNS: [Column; 8] = [
 /// One row a step, train steps first.
 pub(super) fn run(context: &Context) -> Result<Exit, CliError> {
     let run = Run::open(context.run_dir()?)?;
-    let count = run.all().count() as u64;
+    let count = run.all().len() as u64;
     let bar = context.progress(count, "steps");
     let mut output = context.open(&COLUMNS)?;
     let mut exit = Exit::Ok;
     for step in run.all() {
-        // Counting samples means scanning the file; who does not ask for the number does not wait for it.
+        let step = step?;
+        // Counting can mean scanning the file; who does not ask for the number does not wait for it.
         let samples = if step.state == State::Ready && context.wants("samples") {
-            match Batch::open(&step.rollout) {
-                Ok(batch) => Some(batch.len() as i64),
+            match run.count_samples(&step) {
+                Ok(n) => Some(n as i64),
                 Err(e) => {
                     let e = CliError::from(e);
                     context.complain(&e);

@@ -93,6 +93,10 @@ fn cells(position: usize, message: &Message) -> Vec<Cell<'_>> {
         Cell::from(string("name")),
         value("reasoning_content"),
         value("tool_calls"),
-        if extra.is_empty() { Cell::Null } else { Cell::Json(serde_json::Value::from(extra).to_string().into()) },
+        if extra.is_empty() {
+            Cell::Null
+        } else {
+            Cell::Json(serde_json::Value::from(extra).to_string().into())
+        },
     ]
 }

@@ -56,9 +56,13 @@ pub(super) fn run(args: &SamplesArgs, context: &Context) -> Result<Exit, CliErro
         // Those of a file that was looked through for its columns have been counted once.
         let counted = batch.file().replaced_characters();
         for sample in batch.samples() {
-            let value = |(c, key): (&Column, &Cow<'_, str>)| {
-                let wanted = context.wants(&c.name);
-                wanted.then(|| sample.value().get(key)).flatten().map_or(Cell::Null, |r| cell(r, c.kind))
+            let value = |(c, key): (&Column, &Cow<'_, str>)| match sample.value().get(key) {
+                Some(r) if context.wants(&c.name) => {
+                    // An Enum member means the same as its value.
+                    let status = (key == "status").then(|| sample.status()).flatten();
+                    status.map_or_else(|| cell(r, c.kind), Cell::from)
+                }
+                _ => Cell::Null,
             };
             let cells = columns.iter().zip(&keys).map(value).collect();
             if output.row(files.id.rollout_id, cells)?.is_break() {
@@ -99,7 +103,8 @@ impl Columns {
                     self.kinds.len() - 1
                 });
                 let kind = &mut self.kinds[at].1;
-                *kind = common(*kind, kind_of(value));
+                let status = (key == "status").then(|| sample.status()).flatten();
+                *kind = common(*kind, if status.is_some() { Some(Kind::Text) } else { kind_of(value) });
             }
         }
     }
@@ -131,13 +136,17 @@ fn kind_of(r: Ref<'_>) -> Option<Kind> {
             false => Kind::Json,
         });
     }
+    // Looked at, not decoded: characters that are replaced must be counted once.
+    if r.is_str() {
+        return Some(Kind::Text);
+    }
     Some(match r.kind() {
         Ok(Value::None) => return None,
         Ok(Value::Bool(_)) => Kind::Bool,
         Ok(Value::Int(_)) => Kind::Int,
         Ok(Value::Float(_)) => Kind::Float64,
         Ok(Value::Str(_)) => Kind::Text,
-        Ok(Value::List(items)) if items.iter().all(|i| i.as_str().is_some()) => Kind::Texts,
+        Ok(Value::List(items)) if items.iter().all(|i| i.is_str()) => Kind::Texts,
         Ok(Value::List(items)) if items.iter().all(|i| i.is_none() || i.as_f64().is_some()) => Kind::Floats,
         _ => Kind::Json,
     })

@@ -11,16 +11,27 @@ use crate::rollout::cache::{Cache, Source};
 use crate::rollout::summary::{self, Row, Summary};
 use crate::rollout::{Error, Run, StepFiles};
 
-/// The steps that a command is about.
-pub(super) fn find<'r>(run: &'r Run, steps: &Steps, evaluation: bool) -> Result<Vec<&'r StepFiles>, CliError> {
+/// The steps that a command is about. A range or list takes what can be read by now; one step, and the
+/// newest, must be readable.
+pub(super) fn find(run: &Run, steps: &Steps, evaluation: bool) -> Result<Vec<StepFiles>, CliError> {
     match steps {
         Steps::Latest => Ok(vec![run.latest(evaluation)?]),
         Steps::One(id) => Ok(vec![run.step(i64::try_from(*id).unwrap_or(i64::MAX), evaluation)?]),
         Steps::Many(_) => {
-            let ids: Vec<u64> =
-                run.ready(evaluation).filter_map(|s| u64::try_from(s.id.rollout_id).ok()).collect();
-            let ids = steps.resolve(&ids)?;
-            ids.into_iter().map(|id| Ok(run.step(id as i64, evaluation)?)).collect()
+            let there: Vec<u64> = run.ids(evaluation).filter_map(|id| u64::try_from(id).ok()).collect();
+            let mut found = Vec::new();
+            let mut hidden = None;
+            for id in steps.resolve(&there)? {
+                match run.step(id as i64, evaluation) {
+                    Ok(step) => found.push(step),
+                    Err(e @ Error::StillWriting { .. }) => hidden = Some(e),
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            match hidden {
+                Some(e) if found.is_empty() => Err(e.into()),
+                _ => Ok(found),
+            }
         }
     }
 }
@@ -29,7 +40,7 @@ pub(super) fn find<'r>(run: &'r Run, steps: &Steps, evaluation: bool) -> Result<
 /// and the exit status says so at the end; a single one fails at once.
 pub(super) fn each(
     context: &Context,
-    steps: &[&StepFiles],
+    steps: &[StepFiles],
     mut f: impl FnMut(&StepFiles) -> Result<ControlFlow<()>, CliError>,
 ) -> Result<Exit, CliError> {
     let bar = context.progress(steps.len() as u64, "steps");
@@ -51,7 +62,11 @@ pub(super) fn each(
 }
 
 /// Reads a step's summary, from the cache when that is still true.
-pub(super) fn summary(context: &Context, cache: Option<&Cache>, files: &StepFiles) -> Result<Summary, CliError> {
+pub(super) fn summary(
+    context: &Context,
+    cache: Option<&Cache>,
+    files: &StepFiles,
+) -> Result<Summary, CliError> {
     // Looked at before they are read: what changes meanwhile must not pass for what was read.
     let sources = sources(files);
     let kept = cache.zip(sources.as_ref());

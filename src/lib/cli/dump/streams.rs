@@ -47,7 +47,9 @@ pub(super) fn stream(args: &StreamArgs, context: &Context) -> Result<Exit, CliEr
         let on_a_pipe = options.resolve_format()? == Format::Ndjson;
         let mut tagged = String::new();
         let mut line = |object: &str| {
-            let Some(rest) = object.strip_prefix('{').filter(|_| on_a_pipe) else { return output.object(object) };
+            let Some(rest) = object.strip_prefix('{').filter(|_| on_a_pipe) else {
+                return output.object(object);
+            };
             let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
             tagged.clear();
             tagged.extend(["{\"stream\":\"", stream.name(), "\"", comma, rest]);

@@ -150,7 +150,7 @@ fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>
         if !sequence.has(name) {
             return Value::Null;
         }
-        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, Value::from)).collect()
+        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, short)).collect()
     };
     let mask = sequence.loss_mask.as_ref().and_then(|m| m.get(window.response()));
     json!({
@@ -175,4 +175,11 @@ fn object(sequence: &Sequence, window: Window, mut decoder: Option<&mut Decoder>
         "advantages": series(SeriesName::Advantages),
         "returns": series(SeriesName::Returns),
     })
+}
+
+/// A float32 as the shortest text that gives it back, digit for digit as rows have it: a JSON value would
+/// widen it and print twice the digits.
+fn short(value: f32) -> Value {
+    let text = serde_json::to_string(&value).unwrap_or_default();
+    text.parse::<f64>().map_or(Value::Null, Value::from)
 }
