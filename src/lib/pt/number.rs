@@ -273,3 +273,116 @@ pub(super) fn long_to_i64(b: &[u8]) -> Option<i64> {
     wide[..b.len()].copy_from_slice(b);
     Some(i64::from_le_bytes(wide))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spans of a batch as (position, count, kinds), and where the scan ended.
+    fn scanned(b: &[u8]) -> (Vec<(u64, u32, u8)>, usize) {
+        let mut spans = Vec::new();
+        let end = scan(b, 0, &mut spans);
+        (spans.iter().map(|s| (s.at, s.count, s.kinds)).collect(), end)
+    }
+
+    fn values(b: &[u8]) -> Vec<Number> {
+        let mut spans = Vec::new();
+        scan(b, 0, &mut spans);
+        let numbers = Numbers { pickle: b, spans: &spans };
+        let list: Vec<Number> = numbers.iter().collect();
+        assert_eq!((0..numbers.len()).filter_map(|i| numbers.get(i)).collect::<Vec<_>>(), list);
+        list
+    }
+
+    const FLOAT_1: &[u8] = b"G\x3f\xf0\0\0\0\0\0\0";
+    const FRAME_0: &[u8] = b"\x95\0\0\0\0\0\0\0\0";
+
+    #[test]
+    fn a_run_of_each_opcode_is_one_span() {
+        let each: [(&[u8], u8, Number); 8] = [
+            (b"K\xff", INT, Number::Int(255)),
+            (b"M\xff\xff", INT, Number::Int(65_535)),
+            (b"J\xff\xff\xff\xff", INT, Number::Int(-1)),
+            (b"\x8a\x05\0\0\0\0\x01", INT, Number::Int(1 << 32)),
+            (b"\x8a\0", INT, Number::Int(0)),
+            (FLOAT_1, FLOAT, Number::Float(1.0)),
+            (b"\x88", BOOL, Number::Bool(true)),
+            (b"\x89", BOOL, Number::Bool(false)),
+        ];
+        for (op, kind, value) in each {
+            // Odd and even, around what is looked at in one word.
+            for n in [1usize, 2, 3, 4, 5, 7, 8, 9, 63, 1000] {
+                let b = [&op.repeat(n)[..], b"e"].concat();
+                assert_eq!(scanned(&b), (vec![(0, n as u32, kind)], b.len() - 1), "{n} of {op:?}");
+                assert_eq!(values(&b), vec![value; n]);
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_are_known_of_a_mixed_run() {
+        let b =
+            [b"K\x01\x88".to_vec(), FLOAT_1.to_vec(), b"M\x00\x01J\x02\0\0\0\x8a\x01\x80e".to_vec()].concat();
+        assert_eq!(scanned(&b), (vec![(0, 6, INT | BOOL | FLOAT)], b.len() - 1));
+        let want = [Number::Int(1), Number::Bool(true), Number::Float(1.0), Number::Int(256), Number::Int(2)];
+        assert_eq!(values(&b)[..5], want);
+        assert_eq!(values(&b)[5], Number::Int(-128));
+        assert_eq!(scanned(b"K\x01\x88e").0, [(0, 2, INT | BOOL)]);
+    }
+
+    #[test]
+    fn a_frame_breaks_a_run_and_is_no_number() {
+        let b = [b"K\x01K\x02", FRAME_0, FLOAT_1, FRAME_0, FRAME_0, b"K\x03", FRAME_0, b"e"].concat();
+        assert_eq!(scanned(&b), (vec![(0, 2, INT), (13, 1, FLOAT), (40, 1, INT)], b.len() - 1));
+        let want = [Number::Int(1), Number::Int(2), Number::Float(1.0), Number::Int(3)];
+        assert_eq!(values(&b), want);
+        // A frame that the pickle cuts off is left to the machine.
+        assert_eq!(scanned(&b[..8]), (vec![(0, 2, INT)], 4));
+    }
+
+    #[test]
+    fn the_scan_ends_where_the_bytes_end() {
+        // No opcode behind the numbers: words, floats and single opcodes end exactly at the end.
+        for n in 0..40 {
+            let b = b"K\x07".repeat(n);
+            assert_eq!(scanned(&b).1, b.len());
+            assert_eq!(values(&b).len(), n);
+        }
+        for n in 0..4 {
+            let b = FLOAT_1.repeat(n);
+            assert_eq!((scanned(&b).1, values(&b).len()), (b.len(), n));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_cut_off_is_none() {
+        let each: [&[u8]; 6] =
+            [b"K\x01", b"M\x01\x02", b"J\x01\x02\x03\x04", FLOAT_1, b"\x8a\x02\x01\x02", b"\x8a\0"];
+        for op in each {
+            for cut in 1..op.len() {
+                let b = [&b"K\x01".repeat(9), &op[..cut]].concat();
+                assert_eq!(scanned(&b), (vec![(0, 9, INT)], 18), "{op:?} cut to {cut}");
+                assert_eq!(decode(&op[..cut], &mut 0), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_of_up_to_eight_bytes_is_a_number() {
+        let full = 0x7f06_0504_0302_01ff_i64.to_le_bytes();
+        for len in 0..=8usize {
+            let b = [&[LONG1, len as u8], &full[..len], b"e"].concat();
+            // What Python's int.from_bytes(…, "little", signed=True) says.
+            let wide = full[..len].iter().rev().fold(0i128, |n, &x| n << 8 | i128::from(x));
+            let negative = len > 0 && full[len - 1] & 0x80 != 0;
+            let want = if negative { wide - (1 << (8 * len)) } else { wide };
+            assert_eq!(values(&b), [Number::Int(want as i64)], "{len} bytes");
+            assert_eq!(scanned(&b).1, 2 + len);
+        }
+        let nine = [&[LONG1, 9][..], &[1; 9], b"e"].concat();
+        assert_eq!(scanned(&nine), (Vec::new(), 0));
+        assert_eq!(decode(&nine, &mut 0), None);
+        assert_eq!(long_to_i64(&[0xff; 8]), Some(-1));
+        assert_eq!(long_to_i64(&[0; 9]), None);
+    }
+}

@@ -422,6 +422,9 @@ impl<'a> Machine<'a> {
     }
 
     fn extend(&mut self, target: Value, items: &[Value]) -> Result<(), Fault> {
+        if items.is_empty() && matches!(self.node_mut(target), Some(Node::Numbers(_))) {
+            return Ok(());
+        }
         self.unpack(target)?;
         let growth = match self.node_mut(target) {
             Some(Node::List(list) | Node::Set(list)) => growth(list, items.len()),

@@ -60,7 +60,13 @@ pub fn save<W: Write>(
     let mut zip = Zip::new(out);
     let mut storages = Vec::new();
     zip.record(&format!("{name}/data.pkl"), |sink| {
-        let mut pickler = Pickler { sink, buffer: Vec::new(), memo: HashMap::new(), storages: Vec::new() };
+        let mut pickler = Pickler {
+            sink,
+            buffer: Vec::new(),
+            keys: HashMap::new(),
+            names: HashMap::new(),
+            storages: Vec::new(),
+        };
         pickler.put(&[PROTO, 2])?;
         value(&mut pickler)?;
         pickler.put(&[STOP])?;
@@ -80,8 +86,10 @@ pub fn save<W: Write>(
 pub struct Pickler<'w> {
     sink: &'w mut dyn Write,
     buffer: Vec<u8>,
-    /// Keys and names that were written before; they are referred to by number.
-    memo: HashMap<String, u32>,
+    /// Keys and names of globals that were written before, referred to by number. A key and a name of
+    /// the same letters are different objects.
+    keys: HashMap<String, u32>,
+    names: HashMap<String, u32>,
     storages: Vec<Vec<u8>>,
 }
 
@@ -141,32 +149,34 @@ impl Pickler<'_> {
 
     /// A string that recurs, such as a dict's key: written once, then referred to.
     pub fn key(&mut self, value: &str) -> io::Result<()> {
-        if self.recall(value)? {
-            return Ok(());
+        if let Some(&i) = self.keys.get(value) {
+            return self.recall(i);
         }
         self.str(value)?;
-        self.memoise(value)
+        let i = self.memoise()?;
+        self.keys.insert(value.to_owned(), i);
+        Ok(())
     }
 
-    fn recall(&mut self, what: &str) -> io::Result<bool> {
-        match self.memo.get(what).copied() {
-            Some(i) if i < 256 => self.put(&[BINGET, i as u8]).map(|()| true),
-            Some(i) => {
-                self.put(&[LONG_BINGET])?;
-                self.put(&i.to_le_bytes()).map(|()| true)
-            }
-            None => Ok(false),
+    fn recall(&mut self, i: u32) -> io::Result<()> {
+        if let Ok(i) = u8::try_from(i) {
+            return self.put(&[BINGET, i]);
         }
-    }
-
-    fn memoise(&mut self, what: &str) -> io::Result<()> {
-        let i = self.memo.len() as u32;
-        self.memo.insert(what.to_owned(), i);
-        if i < 256 {
-            return self.put(&[BINPUT, i as u8]);
-        }
-        self.put(&[LONG_BINPUT])?;
+        self.put(&[LONG_BINGET])?;
         self.put(&i.to_le_bytes())
+    }
+
+    /// Gives the value written last the next number.
+    fn memoise(&mut self) -> io::Result<u32> {
+        let i = (self.keys.len() + self.names.len()) as u32;
+        match u8::try_from(i) {
+            Ok(i) => self.put(&[BINPUT, i])?,
+            Err(_) => {
+                self.put(&[LONG_BINPUT])?;
+                self.put(&i.to_le_bytes())?;
+            }
+        }
+        Ok(i)
     }
 
     /// A dict; `fill` writes key, value, key, value.
@@ -212,10 +222,11 @@ impl Pickler<'_> {
     pub fn tensor(&mut self, data: Data) -> io::Result<()> {
         let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
         let class = storage_class(data.dtype).ok_or_else(|| invalid("a dtype without a storage class"))?;
-        let elements: u64 = data.shape.iter().product();
-        if elements * data.dtype.size() != data.bytes.len() as u64 {
+        let elements = data.shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
+        let bytes = elements.and_then(|n| n.checked_mul(data.dtype.size()));
+        let Some(elements) = elements.filter(|_| bytes == Some(data.bytes.len() as u64)) else {
             return Err(invalid("a tensor whose bytes do not match its shape"));
-        }
+        };
         self.name("torch._utils", "_rebuild_tensor_v2")?;
         self.put(&[MARK, MARK])?;
         self.key("storage")?;
@@ -252,14 +263,15 @@ impl Pickler<'_> {
     }
 
     fn name(&mut self, module: &str, name: &str) -> io::Result<()> {
-        // A name and a string of the same letters are different objects.
         let line = format!("{module}\n{name}\n");
-        if self.recall(&line)? {
-            return Ok(());
+        if let Some(&i) = self.names.get(&line) {
+            return self.recall(i);
         }
         self.put(&[GLOBAL])?;
         self.put(line.as_bytes())?;
-        self.memoise(&line)
+        let i = self.memoise()?;
+        self.names.insert(line, i);
+        Ok(())
     }
 }
 
