@@ -65,7 +65,7 @@ fn write_shard(dir: &Path, rank: i64, context: Option<(i64, i64)>, lengths: (i64
 
 fn summary(dir: &Path) -> Result<Summary, Error> {
     let run = Run::open(dir)?;
-    let step = run.all().next().unwrap().clone();
+    let step = run.all().next().unwrap()?;
     Summary::read(&step)
 }
 

@@ -374,7 +374,7 @@ fuzz_target!(|plan: Plan| {
 
 fn read(plan: &Plan, dir: &PathBuf) {
     let run = Run::open(dir).expect("a run directory");
-    let step = run.all().next().expect("a step").clone();
+    let step = run.all().next().expect("a step").expect("files of the step");
     assert_eq!(step.train.len(), plan.shards.len());
     let plain = plan.is_plain();
 
