@@ -144,7 +144,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__groups)
+        miles__dump__subcmd__groups)
             opts="-d -o -q -v -h --eval --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -194,7 +194,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help)
+        miles__dump__subcmd__help)
             opts="ids steps summary groups samples joined tokens messages metrics stream inspect help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -208,7 +208,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__groups)
+        miles__dump__subcmd__help__subcmd__groups)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -222,7 +222,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__help)
+        miles__dump__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -236,7 +236,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__ids)
+        miles__dump__subcmd__help__subcmd__ids)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -250,7 +250,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__inspect)
+        miles__dump__subcmd__help__subcmd__inspect)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -264,7 +264,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__joined)
+        miles__dump__subcmd__help__subcmd__joined)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -278,7 +278,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__messages)
+        miles__dump__subcmd__help__subcmd__messages)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -292,7 +292,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__metrics)
+        miles__dump__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -306,7 +306,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__samples)
+        miles__dump__subcmd__help__subcmd__samples)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -320,7 +320,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__steps)
+        miles__dump__subcmd__help__subcmd__steps)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -334,7 +334,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__stream)
+        miles__dump__subcmd__help__subcmd__stream)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -348,7 +348,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__summary)
+        miles__dump__subcmd__help__subcmd__summary)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -362,7 +362,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__help__subcmd__tokens)
+        miles__dump__subcmd__help__subcmd__tokens)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -376,7 +376,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__ids)
+        miles__dump__subcmd__ids)
             opts="-d -o -q -v -h --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -426,7 +426,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__inspect)
+        miles__dump__subcmd__inspect)
             opts="-d -o -q -v -h --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -476,7 +476,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__joined)
+        miles__dump__subcmd__joined)
             opts="-d -o -q -v -h --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -526,7 +526,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__messages)
+        miles__dump__subcmd__messages)
             opts="-d -o -q -v -h --eval --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -576,7 +576,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__metrics)
+        miles__dump__subcmd__metrics)
             opts="-d -o -q -v -h --keys --x --t0 --t1 --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -642,7 +642,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__samples)
+        miles__dump__subcmd__samples)
             opts="-d -o -q -v -h --eval --with --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -696,7 +696,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__steps)
+        miles__dump__subcmd__steps)
             opts="-d -o -q -v -h --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -746,7 +746,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__stream)
+        miles__dump__subcmd__stream)
             opts="-d -o -q -v -h --t0 --t1 --lanes --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -808,7 +808,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__summary)
+        miles__dump__subcmd__summary)
             opts="-d -o -q -v -h --eval --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -858,7 +858,7 @@ _miles__dump() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        miles__subcmd__dump__subcmd__tokens)
+        miles__dump__subcmd__tokens)
             opts="-d -o -q -v -h --start --end --eval --object --dump-details --format --output --columns --limit --color --quiet --verbose --cache-dir --no-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -24,13 +24,13 @@ function __fish_miles_dump_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c miles-dump -n "__fish_miles_dump_needs_command" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_needs_command" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_needs_command" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_needs_command" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -54,13 +54,13 @@ complete -c miles-dump -n "__fish_miles_dump_needs_command" -f -a "metrics" -d '
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -f -a "stream" -d 'The records of one telemetry stream'
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -f -a "inspect" -d 'The tree of any torch file: path, type, dtype, shape, bytes; nothing in it is executed'
 complete -c miles-dump -n "__fish_miles_dump_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -71,13 +71,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s q -l quiet
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand ids" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -88,13 +88,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s q -l qui
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand steps" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -106,13 +106,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s q -l q
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand summary" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -125,13 +125,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s v -l ve
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand groups" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l with -d 'Per-token lists to add, such as tokens,loss_mask,rollout_log_probs' -r
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -143,13 +143,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s q -l q
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand samples" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -162,13 +162,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -l no-cach
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand joined" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l start -d 'First position in the whole sequence, prompt included [default: 0]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l end -d 'Position to stop before [default: the end]' -r
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -181,13 +181,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s q -l qu
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand tokens" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand messages" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -203,13 +203,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l keys -
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l x -d 'Only points counted by this step key, such as rollout/step' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l t0 -d 'Points from here on: Unix seconds, -1h (before the newest record), or RFC 3339' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l t1 -d 'Points up to here' -r
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -223,13 +223,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand metrics" -s h -l h
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l t0 -d 'Records from here on: Unix seconds, -1h (before the newest record), or RFC 3339' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l t1 -d 'Records up to here' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l lanes -d 'Only these lanes: rank:0-7, g:0-31, node:NAME, gpu:NODE:I, engine:ADDR, role:train|rollout, every:N, all' -r
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -240,13 +240,13 @@ complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s q -l qu
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand stream" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -l columns -d 'Only these columns, in this order' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -l limit -d 'At most N rows' -r
 complete -c miles-dump -n "__fish_miles_dump_using_subcommand inspect" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'

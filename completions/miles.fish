@@ -31,13 +31,13 @@ complete -c miles -n "__fish_miles_needs_command" -f -a "demo" -d 'Write a synth
 complete -c miles -n "__fish_miles_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c miles -n "__fish_miles_needs_command" -f -a "man" -d 'Write man pages, one a tool and command'
 complete -c miles -n "__fish_miles_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -61,13 +61,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_su
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -f -a "stream" -d 'The records of one telemetry stream'
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -f -a "inspect" -d 'The tree of any torch file: path, type, dtype, shape, bytes; nothing in it is executed'
 complete -c miles -n "__fish_miles_using_subcommand dump; and not __fish_seen_subcommand_from ids steps summary groups samples joined tokens messages metrics stream inspect help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -78,13 +78,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from ids" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -95,13 +95,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from steps" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -113,13 +113,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from summary" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -132,13 +132,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from groups" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l with -d 'Per-token lists to add, such as tokens,loss_mask,rollout_log_probs' -r
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -150,13 +150,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from samples" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -169,13 +169,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from joined" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l start -d 'First position in the whole sequence, prompt included [default: 0]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l end -d 'Position to stop before [default: the end]' -r
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -188,13 +188,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from tokens" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from messages" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -210,13 +210,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l x -d 'Only points counted by this step key, such as rollout/step' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l t0 -d 'Points from here on: Unix seconds, -1h (before the newest record), or RFC 3339' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l t1 -d 'Points up to here' -r
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from metrics" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -230,13 +230,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l t0 -d 'Records from here on: Unix seconds, -1h (before the newest record), or RFC 3339' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l t1 -d 'Records up to here' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l lanes -d 'Only these lanes: rank:0-7, g:0-31, node:NAME, gpu:NODE:I, engine:ADDR, role:train|rollout, every:N, all' -r
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -247,13 +247,13 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s v -l verbose -d 'Say on stderr what is read and skipped; -vv says more'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -l no-cache -d 'Neither read nor write kept summaries'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from stream" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -l format -d 'Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]' -r -f -a "ndjson\t''
 json\t''
 csv\t''
 parquet\t''
 table\t''"
-complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout' -r -F
+complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -s o -l output -d 'Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout' -r -F
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -l columns -d 'Only these columns, in this order' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -l limit -d 'At most N rows' -r
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from inspect" -l color -d 'Colour in tables' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'

@@ -30,11 +30,11 @@ _miles() {
         case $line[1] in
             (dump)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -62,11 +62,11 @@ never\:"Never"))' \
         case $line[1] in
             (ids)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -84,11 +84,11 @@ never\:"Never"))' \
 ;;
 (steps)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -106,11 +106,11 @@ never\:"Never"))' \
 ;;
 (summary)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -130,11 +130,11 @@ never\:"Never"))' \
 ;;
 (groups)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -155,11 +155,11 @@ never\:"Never"))' \
 (samples)
 _arguments "${_arguments_options[@]}" : \
 '*--with=[Per-token lists to add, such as tokens,loss_mask,rollout_log_probs]:KEY,…:_default' \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -179,11 +179,11 @@ never\:"Never"))' \
 ;;
 (joined)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -204,11 +204,11 @@ never\:"Never"))' \
 _arguments "${_arguments_options[@]}" : \
 '--start=[First position in the whole sequence, prompt included \[default\: 0\]]:A:_default' \
 '--end=[Position to stop before \[default\: the end\]]:B:_default' \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -230,11 +230,11 @@ never\:"Never"))' \
 ;;
 (messages)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -259,11 +259,11 @@ _arguments "${_arguments_options[@]}" : \
 '--x=[Only points counted by this step key, such as rollout/step]:STEP_KEY:_default' \
 '--t0=[Points from here on\: Unix seconds, -1h (before the newest record), or RFC 3339]:T:_default' \
 '--t1=[Points up to here]:T:_default' \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -284,11 +284,11 @@ _arguments "${_arguments_options[@]}" : \
 '--t0=[Records from here on\: Unix seconds, -1h (before the newest record), or RFC 3339]:T:_default' \
 '--t1=[Records up to here]:T:_default' \
 '--lanes=[Only these lanes\: rank\:0-7, g\:0-31, node\:NAME, gpu\:NODE\:I, engine\:ADDR, role\:train|rollout, every\:N, all]:SEL:_default' \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"
@@ -307,11 +307,11 @@ never\:"Never"))' \
 ;;
 (inspect)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_files' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
 '--format=[Format of the rows \[default\: from the ending of -o, else a table on a terminal, else ndjson\]]:FORMAT:(ndjson json csv parquet table)' \
-'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
-'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole; - is stdout]:FILE:_files' \
+'-o+[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
+'--output=[Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is written; - is stdout]:FILE:_files' \
 '*--columns=[Only these columns, in this order]:A,B,…:_default' \
 '--limit=[At most N rows]:N:_default' \
 '--color=[Colour in tables]:WHEN:((auto\:"On a terminal, unless NO_COLOR is set"

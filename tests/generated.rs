@@ -61,3 +61,27 @@ fn completions_are_those_of_the_binaries() {
     }
     compare("completions", &made);
 }
+
+/// What bash offers for the last word of a line.
+fn offered(script: &str, words: &[&str]) -> String {
+    let tool = words[0];
+    let line = format!(
+        "source completions/{script}; COMP_WORDS=({}); COMP_CWORD={}; _{} {tool} '{}' '{}'; echo \"${{COMPREPLY[@]}}\"",
+        words.join(" "),
+        words.len() - 1,
+        tool.replace('-', "__"),
+        words[words.len() - 1],
+        words[words.len() - 2],
+    );
+    let out =
+        Command::new("bash").args(["-c", &line]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).trim().to_owned()
+}
+
+#[test]
+fn bash_completes_options_behind_a_command() {
+    assert_eq!(offered("miles-dump.bash", &["miles-dump", "summary", "--for"]), "--format");
+    assert_eq!(offered("miles-dump.bash", &["miles-dump", "summ"]), "summary");
+    assert_eq!(offered("miles.bash", &["miles", "dump", "summary", "--for"]), "--format");
+    assert!(offered("miles-dump.bash", &["miles-dump", "summary", "--format", "p"]).contains("parquet"));
+}

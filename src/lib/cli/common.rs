@@ -1,5 +1,6 @@
 //! The options that every tool has, and the settings they become.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,11 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::exit::CliError;
 use crate::output::{Format, Options};
 
+/// Names the run directory for every tool.
+const RUN_VARIABLE: &str = "MILES_DUMP_DETAILS";
+
 /// What a run directory has at least one of.
-const RUN_PARTS: [&str; 4] = ["rollout_data", "train_data", "dashboard", "dashboard_columns"];
+pub(super) const RUN_PARTS: [&str; 4] = ["rollout_data", "train_data", "dashboard", "dashboard_columns"];
 
 /// Options of every tool.
 #[derive(Debug, Clone, Args)]
@@ -21,18 +25,18 @@ pub struct CommonArgs {
         short,
         long,
         value_name = "DIR",
-        env = "MILES_DUMP_DETAILS",
+        env = RUN_VARIABLE,
         hide_env_values = true,
         global = true
     )]
-    pub dump_details: Option<PathBuf>,
+    pub dump_details: Option<OsString>,
 
     /// Format of the rows [default: from the ending of -o, else a table on a terminal, else ndjson]
     #[arg(long, value_name = "FORMAT", global = true, help_heading = "Output")]
     pub format: Option<Format>,
 
-    /// Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears only when it is whole;
-    /// - is stdout
+    /// Write to FILE (.ndjson .jsonl .json .csv .parquet .txt), which appears when the last row is
+    /// written; - is stdout
     #[arg(short, long, value_name = "FILE", global = true, help_heading = "Output")]
     pub output: Option<PathBuf>,
 
@@ -105,7 +109,19 @@ impl Settings {
             color: use_color(args.color),
         };
         output.resolve_format()?;
-        Ok(Self { dump_details: args.dump_details, output, quiet: args.quiet, verbose: args.verbose })
+        // An empty variable is an unset one; an empty argument is a script's mistake.
+        let dump_details = match args.dump_details {
+            Some(dir) if dir.is_empty() => {
+                if std::env::var_os(RUN_VARIABLE).is_none_or(|value| !value.is_empty()) {
+                    return Err(
+                        CliError::usage("-d is given an empty name").with_hint("name the run directory")
+                    );
+                }
+                None
+            }
+            dir => dir.map(PathBuf::from),
+        };
+        Ok(Self { dump_details, output, quiet: args.quiet, verbose: args.verbose })
     }
 
     /// The run directory: flag, environment, else the working directory if it looks like a run.
@@ -130,7 +146,7 @@ impl Settings {
     }
 }
 
-fn looks_like_run(dir: &Path) -> bool {
+pub(super) fn looks_like_run(dir: &Path) -> bool {
     RUN_PARTS.iter().any(|part| dir.join(part).is_dir())
 }
 

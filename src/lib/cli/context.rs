@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::common::Settings;
+use super::common::{RUN_PARTS, Settings, looks_like_run};
 use super::exit::{CliError, Exit};
 use super::progress::Progress;
 use crate::output::{Column, Output, escape_controls};
@@ -34,7 +34,16 @@ impl Context {
     /// # Errors
     /// See [`Settings::run_dir`].
     pub fn run_dir(&self) -> Result<PathBuf, CliError> {
-        self.settings.run_dir()
+        let dir = self.settings.run_dir()?;
+        if !looks_like_run(&dir) {
+            let parent = dir.parent().filter(|parent| looks_like_run(parent));
+            let meant = parent.map(|p| format!("; {} does", p.display())).unwrap_or_default();
+            self.warn(format_args!(
+                "{} does not look like a run: no rollout_data/, train_data/, dashboard/ or dashboard_columns/ in it{meant}",
+                dir.display()
+            ));
+        }
+        Ok(dir)
     }
 
     /// True when a column called `name` will be written; work for one that will not can be left out.
@@ -48,12 +57,30 @@ impl Context {
     /// # Errors
     /// Unknown columns, or a destination that cannot be written.
     pub fn open(&self, columns: &[Column]) -> Result<Output, CliError> {
+        self.check_output()?;
         let bar = self.progress.lock().ok().and_then(|progress| progress.clone());
         let before = bar.filter(|_| self.settings.output.is_terminal()).map(|bar| {
             let action: Box<dyn FnOnce() + Send> = Box::new(move || bar.retire());
             action
         });
         Ok(self.settings.output.open_after(columns, before)?)
+    }
+
+    /// Refuses to write into the folders that the job writes: a slip of the pen would cost a dump.
+    fn check_output(&self) -> Result<(), CliError> {
+        let Some(path) = self.settings.output.path.as_deref().filter(|p| *p != Path::new("-")) else {
+            return Ok(());
+        };
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (Ok(parent), Ok(run)) = (parent.canonicalize(), self.settings.run_dir()) else { return Ok(()) };
+        let owned = RUN_PARTS.iter().chain(&["trajectory", "tokenizer"]);
+        let inside =
+            |part: &&str| run.join(part).canonicalize().is_ok_and(|folder| parent.starts_with(folder));
+        match owned.into_iter().find(|part| inside(part)) {
+            Some(part) => Err(CliError::usage(format!("{}: {part}/ of a run is the job's", path.display()))
+                .with_hint("write elsewhere")),
+            None => Ok(()),
+        }
     }
 
     /// Ends an output.

@@ -14,8 +14,8 @@ use crate::demo::{self, Settings};
 /// `miles demo`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The same options and seed give the same bytes. A folder with files of others is never written to; an
-earlier demo run is replaced.
+The same options and seed give the same bytes. A folder that holds anything but an earlier demo
+run is refused; an earlier demo run is replaced, and what you put beside it stays.
 
 Examples:
   miles demo /tmp/run && miles-dump -d /tmp/run steps

@@ -95,8 +95,19 @@ fn completions(args: &CompletionsArgs) -> Result<Exit, CliError> {
     };
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
+    if args.shell == Shell::Bash {
+        script = with_dashed_name(script, name);
+    }
     Options::default().write_document(&script)?;
     Ok(Exit::Ok)
+}
+
+/// The bash generator names a subcommand of a tool whose own name has a dash in two ways, so that nothing
+/// completes behind it: the labels say `miles__subcmd__dump` where the variable says `miles__dump`.
+fn with_dashed_name(script: Vec<u8>, name: &str) -> Vec<u8> {
+    let Some((first, second)) = name.split_once('-') else { return script };
+    let label = format!("{first}__subcmd__{second}__subcmd__");
+    String::from_utf8_lossy(&script).replace(&label, &format!("{first}__{second}__subcmd__")).into_bytes()
 }
 
 fn man(dir: &Path) -> Result<Exit, CliError> {

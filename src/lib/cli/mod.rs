@@ -43,7 +43,7 @@ fn run_tool<A: Parser>(
     // after a panic, so nothing half-changed can be seen.
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match A::try_parse_from(args) {
         Ok(args) => run(args),
-        Err(error) => Ok(tell_usage(&error)),
+        Err(error) => tell_usage(tool, &error),
     }));
     match ended {
         Ok(Ok(exit)) => exit,
@@ -57,12 +57,33 @@ fn run_tool<A: Parser>(
     .into()
 }
 
-/// Help and version are answers on stdout; all else about arguments is a usage error on stderr.
-fn tell_usage(error: &clap::Error) -> Exit {
-    // A closed stdout or stderr is no failure of ours.
-    let _ = error.print();
+/// Help and version are answers on stdout; all else about arguments is a usage error: one line as every
+/// other error, where the parser writes a paragraph.
+fn tell_usage(tool: &str, error: &clap::Error) -> Result<Exit, CliError> {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
-        _ => Exit::Usage,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed stdout is no failure of ours.
+            let _ = error.print();
+            return Ok(Exit::Ok);
+        }
+        // The help itself, on stderr.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return Ok(Exit::Usage);
+        }
+        _ => {}
     }
+    let text = error.render().to_string();
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let about = |line: &&str| {
+        !line.starts_with("tip:") && !line.starts_with("Usage:") && !line.starts_with("For more")
+    };
+    let message: Vec<&str> = lines().filter(about).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let tip = lines().find_map(|line| line.strip_prefix("tip: ").map(str::to_owned));
+    let usage =
+        lines().find_map(|line| line.strip_prefix("Usage: ").map(|usage| format!("usage is {usage}")));
+    let hint = tip.or(usage).unwrap_or_else(|| format!("{tool} --help"));
+    Err(CliError::usage(message).with_hint(hint))
 }

@@ -154,7 +154,11 @@ impl Table {
         let hidden = self.columns.get(self.widths.len()..).unwrap_or_default();
         let mut parts = Vec::new();
         if cut {
-            parts.push(format!("the first {} rows, cut by --limit", self.rows));
+            parts.push(match self.rows {
+                0 => "no rows, cut by --limit".to_owned(),
+                1 => "the first row, cut by --limit".to_owned(),
+                n => format!("the first {n} rows, cut by --limit"),
+            });
         } else if self.rows == 0 {
             parts.push("no rows".into());
         }

@@ -132,21 +132,19 @@ impl Error {
             ErrorKind::Truncated(_) => {
                 Some("the writer was stopped or the copy is incomplete; copy it again or leave this step out")
             }
-            ErrorKind::Corrupt(_) => {
-                Some("compare it with the original; miles-dump inspect shows what is readable")
-            }
+            ErrorKind::Corrupt(_) => Some("copy it again, or leave this step out"),
             _ => None,
         }
     }
 
     /// Whether a file that is still being written can look like this.
     pub fn may_be_unfinished(&self) -> bool {
-        matches!(
-            self.kind,
-            ErrorKind::Truncated(_)
-                | ErrorKind::Corrupt(_)
-                | ErrorKind::Foreign(Foreign::Empty | Foreign::Unknown | Foreign::OtherZip)
-        )
+        match &self.kind {
+            ErrorKind::Io(_) => false,
+            ErrorKind::Foreign(kind) => matches!(kind, Foreign::Empty | Foreign::Unknown | Foreign::OtherZip),
+            // Pages that are not there yet read as zeros, which can look like anything.
+            _ => true,
+        }
     }
 }
 

@@ -194,9 +194,7 @@ impl<'a> Machine<'a> {
                 }
                 other => {
                     let shown = other.escape_ascii();
-                    let what =
-                        format!("pickle opcode '{shown}', which protocols 2 to 5 of torch.save do not write");
-                    return Err(Fault::at(self.op_at as u64, ErrorKind::Unsupported(what)));
+                    return Err(self.bad(&format!("'{shown}' is no opcode of protocols 2 to 5")));
                 }
             }
         }

@@ -128,7 +128,9 @@ impl Cache {
         sources: &[Source],
         columns: &[Column],
     ) -> Option<Vec<Vec<Cell<'static>>>> {
-        let file = Reader::open(&self.path(step)).ok()?;
+        // One read: a summary is small, and a run has thousands of them.
+        let path = self.path(step);
+        let file = Reader::from_bytes(&path, fs::read(&path).ok()?).ok()?;
         if file.metadata(STAMP_KEY)? != stamp(sources, columns) {
             return None;
         }

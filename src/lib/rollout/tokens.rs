@@ -71,12 +71,17 @@ impl Sequence {
                 let batch = Batch::open(&files.rollout)?;
                 let (place, sample) = batch.find(index)?;
                 let bad = |what: &str| {
-                    Error::inconsistent(batch.file().path(), format!("sample {index} (the {place}th) {what}"))
+                    Error::inconsistent(
+                        batch.file().path(),
+                        format!("sample {index} (entry {place} of the file) {what}"),
+                    )
                 };
                 let tokens = sample.tokens()?.ok_or_else(|| bad("has no tokens"))?;
                 let length = sample.response_length().and_then(|n| usize::try_from(n).ok());
-                let length = length.filter(|&n| n <= tokens.len());
-                let length = length.ok_or_else(|| bad("has a response_length beyond its tokens"))?;
+                let length = length.ok_or_else(|| bad("has no response_length that is a count"))?;
+                if length > tokens.len() {
+                    return Err(bad("has a response_length beyond its tokens"));
+                }
                 (tokens, length, sample.rollout_log_probs()?)
             }
         };

@@ -136,7 +136,7 @@ pub struct SamplesArgs {
 #[command(after_help = "\
 Examples:
   miles-dump joined 12 -o joined.parquet             lists of both sides, full response length
-  miles-dump joined latest --columns sample_index,log_probs,rollout_log_probs")]
+  miles-dump joined latest --columns sample_index,train_log_probs,rollout_log_probs")]
 pub struct JoinedArgs {
     #[arg(value_name = "RID", help = RID_HELP)]
     /// Which steps.

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use super::args::InspectArgs;
 use crate::cli::context::Context;
@@ -32,7 +33,8 @@ const SHOWN: usize = 80;
 
 /// One row a value, depth first.
 pub(super) fn run(args: &InspectArgs, context: &Context) -> Result<Exit, CliError> {
-    let file = File::open(&args.file).map_err(rollout::judge)?;
+    let path = found(&args.file, context);
+    let file = File::open(&path).map_err(rollout::judge)?;
     let mut output = context.open(&COLUMNS)?;
     // An explicit stack: a file decides how deep it is.
     let mut todo = vec![("$".to_owned(), file.root(), 0)];
@@ -68,16 +70,22 @@ pub(super) fn run(args: &InspectArgs, context: &Context) -> Result<Exit, CliErro
         }
     }
     if bad > 0 {
-        let (s, path) = (if bad == 1 { "" } else { "s" }, args.file.display());
+        let (s, path) = (if bad == 1 { "" } else { "s" }, path.display());
         let error = CliError::new(format!("{path}: {bad} value{s} cannot be read"));
         context.complain(&error.with_hint("the value column says why"));
     }
     if file.replaced_characters() > 0 {
         let n = file.replaced_characters();
-        context.warn(format_args!("{}: {n} lone surrogates replaced by U+FFFD", args.file.display()));
+        context.warn(format_args!("{}: {n} lone surrogates replaced by U+FFFD", path.display()));
     }
     context.close(output)?;
     Ok(if bad > 0 { Exit::Error } else { Exit::Ok })
+}
+
+/// The file as it is named, or below the run directory when that was given and only there it is.
+fn found(file: &Path, context: &Context) -> PathBuf {
+    let below = || context.settings().run_dir().ok().map(|dir| dir.join(file)).filter(|path| path.exists());
+    if file.exists() { file.to_owned() } else { below().unwrap_or_else(|| file.to_owned()) }
 }
 
 struct Row<'a> {

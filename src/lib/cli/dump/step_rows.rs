@@ -164,6 +164,10 @@ impl StepRows {
     /// Ends the output; `exit` is what the steps came to.
     pub fn close(self, context: &Context, exit: Exit) -> Result<Exit, CliError> {
         context.close(self.output)?;
+        if let (true, Some(path)) = (exit != Exit::Ok, &context.settings().output.path) {
+            context
+                .warn(format_args!("{}: written without the steps that could not be read", path.display()));
+        }
         Ok(exit)
     }
 }
