@@ -122,7 +122,7 @@ impl Archive {
         }
         let entries = match directory(&map) {
             Ok(entries) => entries,
-            Err(fault) => return Err(sniff(&map).map_or(fault, |f| ErrorKind::Foreign(f).into())),
+            Err(fault) => return Err(Foreign::sniff(&map).map_or(fault, |f| ErrorKind::Foreign(f).into())),
         };
         let mut archive =
             Self { path: path.to_owned(), map, entries, prefix: String::new(), big_endian: false };
@@ -371,31 +371,4 @@ fn zip64(e: &mut Entry, mut extra: &[u8]) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// What a file without an end record is. `None`: the beginning of a zip archive.
-fn sniff(b: &[u8]) -> Option<Foreign> {
-    // torch's legacy magic number 0x1950a86a20f9469cfc6c, pickled as LONG1.
-    const LEGACY: &[u8] = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-    let starts = |p: &[u8]| b.starts_with(p);
-    if starts(b"PK\x03\x04") || b"PK\x03\x04".starts_with(b) {
-        return None;
-    }
-    Some(match b {
-        _ if b.len() > 2 && b[0] == 0x80 && b[2..].starts_with(LEGACY) => Foreign::LegacyTorch,
-        [0x80, 2..=5, ..] => Foreign::Pickle,
-        _ if starts(b"version https://git-lfs") => Foreign::LfsPointer,
-        _ if starts(b"\x93NUMPY") => Foreign::Npy,
-        _ if starts(b"PAR1") => Foreign::Parquet,
-        _ if starts(b"\x1f\x8b") => Foreign::Gzip,
-        _ if starts(b"\x28\xb5\x2f\xfd") => Foreign::Zstd,
-        _ if starts(b"\x89HDF") => Foreign::Hdf5,
-        _ if starts(b"GGUF") => Foreign::Gguf,
-        _ if b.get(257..262) == Some(b"ustar") => Foreign::TarTorch,
-        _ if b.get(8) == Some(&b'{') && u64_at(b, 0) < b.len() as u64 => Foreign::Safetensors,
-        _ if b.len() > 8 && b.iter().take(4096).all(|c| matches!(c, 9..=13 | 32..=126 | 128..)) => {
-            Foreign::Text
-        }
-        _ => Foreign::Unknown,
-    })
 }

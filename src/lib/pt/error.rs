@@ -84,6 +84,37 @@ pub enum Foreign {
     Unknown,
 }
 
+impl Foreign {
+    /// What a file without an end record is. `None`: the beginning of a zip archive.
+    pub(super) fn sniff(b: &[u8]) -> Option<Self> {
+        // torch's legacy magic number 0x1950a86a20f9469cfc6c, pickled as LONG1.
+        const LEGACY: &[u8] = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+        let starts = |p: &[u8]| b.starts_with(p);
+        // safetensors begins with the length of its JSON header.
+        let header = b.first_chunk().map_or(u64::MAX, |h| u64::from_le_bytes(*h));
+        if starts(b"PK\x03\x04") || b"PK\x03\x04".starts_with(b) {
+            return None;
+        }
+        Some(match b {
+            _ if b.len() > 2 && b[0] == 0x80 && b[2..].starts_with(LEGACY) => Self::LegacyTorch,
+            [0x80, 2..=5, ..] => Self::Pickle,
+            _ if starts(b"version https://git-lfs") => Self::LfsPointer,
+            _ if starts(b"\x93NUMPY") => Self::Npy,
+            _ if starts(b"PAR1") => Self::Parquet,
+            _ if starts(b"\x1f\x8b") => Self::Gzip,
+            _ if starts(b"\x28\xb5\x2f\xfd") => Self::Zstd,
+            _ if starts(b"\x89HDF") => Self::Hdf5,
+            _ if starts(b"GGUF") => Self::Gguf,
+            _ if b.get(257..262) == Some(b"ustar") => Self::TarTorch,
+            _ if b.get(8) == Some(&b'{') && header < b.len() as u64 => Self::Safetensors,
+            _ if b.len() > 8 && b.iter().take(4096).all(|c| matches!(c, 9..=13 | 32..=126 | 128..)) => {
+                Self::Text
+            }
+            _ => Self::Unknown,
+        })
+    }
+}
+
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
