@@ -85,7 +85,7 @@ impl Settings {
         if self.steps > 1 { vec![0, self.steps / 2] } else { vec![0] }
     }
 
-    /// Number of files that [`write`] writes and counts; the marker is not among them.
+    /// Number of files that [`write()`] writes and counts; the marker is not among them.
     pub fn files(&self) -> usize {
         self.plan().len()
     }
