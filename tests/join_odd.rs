@@ -110,3 +110,15 @@ fn weight_versions_by_the_hundred_thousand_are_read_in_one_pass() {
     assert_eq!((versions.len(), versions[N - 1].as_str()), (N, "7"));
     assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
 }
+
+#[test]
+fn empty_slices_that_fit_two_context_sizes_place_nothing() {
+    // An old dump of four context ranks, two of which hold nothing of sample 2: three ranks fit its widths too
+    // and would put the first token last.
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/steps/empty_slices");
+    let run = miles::rollout::Run::open(dir).unwrap();
+    let step = run.step(3, false).unwrap();
+    let sequence = miles::rollout::tokens::Sequence::read(&run, &step, 2).unwrap();
+    assert!(sequence.alignment_failed);
+    assert_eq!(sequence.value(miles::rollout::tokens::SeriesName::TrainLogProbs, 0), None);
+}

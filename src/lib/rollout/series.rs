@@ -125,6 +125,22 @@ pub(super) fn placement(shards: &[Shard], at: &[Location], lengths: Lengths) -> 
     if !fits || widths.iter().sum::<usize>() != lengths.response {
         return Ok(vec![None; at.len()]);
     }
+    // Ranks that hold nothing of the response look like copies of each other. Where more of them would fit
+    // as well and place the rest elsewhere, nothing tells which it is.
+    let empty = which.iter().flatten().filter(|&&c| distinct[c].is_empty()).count();
+    let layout = |size: usize| {
+        let held = |c| pieces(lengths.total, lengths.response, lengths.padded, c, size);
+        let all = (0..size).map(held).map(|ranges| ranges.into_iter().filter(|r| !r.is_empty()).collect());
+        all.filter(|ranges: &Vec<_>| !ranges.is_empty()).collect::<Vec<_>>()
+    };
+    let sizes = |layout: &[Vec<std::ops::Range<usize>>]| -> Vec<usize> {
+        layout.iter().map(|ranges| ranges.iter().map(ExactSizeIterator::len).sum()).collect()
+    };
+    let mine = layout(size);
+    let rivals = (size + 1..size + empty).map(layout);
+    if rivals.into_iter().any(|other| sizes(&other) == sizes(&mine) && other != mine) {
+        return Ok(vec![None; at.len()]);
+    }
     Ok(which.into_iter().map(|w| w.map(|c| (c, size))).collect())
 }
 
