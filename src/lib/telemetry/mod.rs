@@ -13,14 +13,12 @@ mod documents;
 mod lines;
 mod partition;
 mod scan;
-mod stand_in;
 mod window;
 
 pub use documents::{CatalogLane, LaneCatalog, Meta};
 pub use lines::{Line, Lines};
 pub use partition::{Partition, partitions};
 pub use scan::{Damage, DamagedFile, Found, counted, newest, scan};
-pub use stand_in::*;
 pub use window::{TimeArg, TimeError, Window};
 
 /// Folder of the telemetry inside a run directory.

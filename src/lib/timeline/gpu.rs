@@ -105,7 +105,8 @@ impl Cursor<'_, '_> {
     /// The first reading with the lowest and the first with the highest utilisation among the next `count`,
     /// and passes them. Readings without one count only where none has one.
     fn extremes(&mut self, mut count: usize) -> Option<(Place, Place)> {
-        let (mut low, mut high): (Option<(i32, Place)>, Option<(i32, Place)>) = (None, None);
+        let mut low: Option<(i32, Place)> = None;
+        let mut high: Option<(i32, Place)> = None;
         let mut first = None;
         while count > 0 {
             let Some(part) = self.parts.get(self.part) else { break };
