@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::arguments::{X_BUCKETS, drawn, within};
 use super::heatmap::{LaneMetric, lane_maxima};
-use super::paint::{Palette, painted, palette};
+use super::paint::{Palette, painted};
 use super::phases::on_lanes;
 use super::{Buckets, Lanes, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
@@ -64,7 +64,7 @@ pub fn fleet(
     x_buckets: usize,
 ) -> Result<Fleet, TimelineError> {
     let x_buckets = within("x_buckets", x_buckets, X_BUCKETS)?;
-    let Some((t0, t1)) = drawn(window, store.time_range())? else {
+    let Some((t0, t1)) = drawn(window, store.time_range()?)? else {
         let none = vec![None; x_buckets];
         let band = Band { p10: none.clone(), p50: none.clone(), p90: none.clone(), min: none };
         let composition = Composition::default();
@@ -74,7 +74,7 @@ pub fn fleet(
     let selection = Selection::all(Arc::clone(lanes));
     let buckets = Buckets::new(t0, t1, x_buckets);
     let phases = on_lanes(store, &selection, &window, false)?;
-    let palette = palette(&phases);
+    let palette = Palette::of(&phases);
     let cells = painted(&phases, &palette, &buckets);
     let composition = composition(&cells, &palette, x_buckets);
     let maxima = lane_maxima(store, &selection, &window, &buckets, LaneMetric::Util, true)?;

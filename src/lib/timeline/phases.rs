@@ -5,6 +5,7 @@
 //! run it was being set up: `initialize`, which is not recorded but derived.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
@@ -28,10 +29,19 @@ const IDLE: [&str; 3] = [INITIALIZE, "train_wait", "sleep"];
 pub struct LanePhases {
     names: Vec<String>,
     roles: Vec<String>,
+    kinds: Vec<Kind>,
     /// By node and GPU; also lanes without phases.
     lanes: Vec<Lane>,
     /// Those of one lane together, in order of start.
     pieces: Vec<Piece>,
+}
+
+/// What many pieces have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Kind {
+    name: u32,
+    role: u32,
+    rank: i64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +57,8 @@ struct Lane {
 pub(super) struct Piece {
     pub t0: f64,
     pub t1: f64,
-    /// Number of its name.
-    pub name: u32,
-    role: u32,
-    rank: i64,
+    /// Number of its kind.
+    pub kind: u32,
 }
 
 /// Phases of the selected lanes that overlap `window`, not clipped to it; one that only touches it does not
@@ -74,7 +82,7 @@ pub(super) fn on_lanes(
     beyond: bool,
 ) -> Result<LanePhases, TimelineError> {
     let found = store.phases(window)?;
-    let newest = store.time_range().map_or(f64::NEG_INFINITY, |range| range.1);
+    let newest = store.time_range()?.map_or(f64::NEG_INFINITY, |range| range.1);
     let snapshots = store.topology();
     let topology = spans(&snapshots);
     let mut painter = Painter::new(selection, beyond, &topology);
@@ -99,8 +107,22 @@ struct Painter<'s> {
     reached: Vec<Option<Vec<u32>>>,
     names: Names<'s>,
     roles: Names<'s>,
+    kinds: Vec<Kind>,
+    /// Where the phases of each kind lie, side by side with `kinds`.
+    places: Vec<Places>,
+    /// Numbers of kinds by the address of their name. The rows of a block share the name of their kind, so
+    /// that a row costs no look at its texts.
+    known: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
     /// Pieces and their rows, in order of arrival.
     pieces: Vec<(u32, Piece)>,
+}
+
+/// Where the phases of a kind lie.
+enum Places {
+    /// On these rows.
+    Lanes(Vec<u32>),
+    /// On whatever lanes have engines at the time.
+    Engines,
 }
 
 impl<'s> Painter<'s> {
@@ -111,49 +133,70 @@ impl<'s> Painter<'s> {
             reached: vec![None; topology.len()],
             names: Names::default(),
             roles: Names::default(),
+            kinds: Vec::new(),
+            places: Vec::new(),
+            known: HashMap::default(),
             pieces: Vec::new(),
         }
     }
 
     fn paint(&mut self, row: &PhaseRow<'s>, t1: f64) {
-        if row.role == MANAGER {
-            self.paint_manager(row, t1);
-            return;
-        }
-        for &gpu in row.gpus {
-            if let Some(lane) = self.rows.row(row.node, gpu.into()) {
-                let piece = self.piece(row, row.t0, t1);
-                self.pieces.push((lane, piece));
+        let kind = self.kind(row);
+        match self.places.get(kind as usize) {
+            Some(Places::Lanes(lanes)) => {
+                let piece = Piece { t0: row.t0, t1, kind };
+                self.pieces.extend(lanes.iter().map(|&lane| (lane, piece)));
             }
+            Some(Places::Engines) => self.paint_manager(row.t0, t1, kind),
+            None => {}
         }
     }
 
+    fn kind(&mut self, row: &PhaseRow<'s>) -> u32 {
+        // No address is that of a text without bytes.
+        let address = if row.name.is_empty() { 0 } else { row.name.as_ptr().addr() };
+        if let Some(&kind) = self.known.get(&address)
+            && address != 0
+        {
+            return kind;
+        }
+        let kind = self.kinds.len() as u32;
+        let (name, role) = (self.names.id(row.name), self.roles.id(row.role));
+        self.kinds.push(Kind { name, role, rank: row.rank });
+        self.places.push(if row.role == MANAGER {
+            Places::Engines
+        } else {
+            let lanes = row.gpus.iter().filter_map(|&gpu| self.rows.row(row.node, gpu.into()));
+            Places::Lanes(lanes.collect())
+        });
+        self.known.insert(address, kind);
+        kind
+    }
+
     /// One piece for each topology window that the phase overlaps; none before the first snapshot.
-    fn paint_manager(&mut self, row: &PhaseRow<'s>, t1: f64) {
-        let first = self.topology.partition_point(|span| span.t1 <= row.t0);
+    fn paint_manager(&mut self, t0: f64, t1: f64, kind: u32) {
+        let first = self.topology.partition_point(|span| span.t1 <= t0);
         let overlapped = self.topology.iter().enumerate().skip(first).take_while(|(_, span)| span.t0 < t1);
         for (at, span) in overlapped {
-            let (start, end) = (row.t0.max(span.t0), t1.min(span.t1));
-            if start >= end {
+            let piece = Piece { t0: t0.max(span.t0), t1: t1.min(span.t1), kind };
+            if piece.t0 >= piece.t1 {
                 continue;
             }
-            let piece = self.piece(row, start, end);
             let Some(reached) = self.reached.get_mut(at) else { continue };
             let lanes = reached.get_or_insert_with(|| lanes_of(span.engines, &mut self.rows));
             self.pieces.extend(lanes.iter().map(|&lane| (lane, piece)));
         }
     }
 
-    fn piece(&mut self, row: &PhaseRow<'s>, t0: f64, t1: f64) -> Piece {
-        Piece { t0, t1, name: self.names.id(row.name), role: self.roles.id(row.role), rank: row.rank }
-    }
-
     fn finish(mut self, start_ts: Option<f64>, window: &Window) -> LanePhases {
         let start = start_ts.filter(|start| window.t0.is_none_or(|t0| t0 <= *start));
-        let (initialize, derived) = (self.names.id(INITIALIZE), self.roles.id(DERIVED));
+        let initialize = self.kinds.len() as u32;
+        let (name, role) = (self.names.id(INITIALIZE), self.roles.id(DERIVED));
+        self.kinds.push(Kind { name, role, rank: -1 });
         let mut answer = LanePhases {
             names: self.names.names.iter().map(|&name| name.to_owned()).collect(),
             roles: self.roles.names.iter().map(|&role| role.to_owned()).collect(),
+            kinds: self.kinds,
             lanes: Vec::with_capacity(self.rows.lanes().len()),
             pieces: Vec::with_capacity(self.pieces.len()),
         };
@@ -168,13 +211,35 @@ impl<'s> Painter<'s> {
                 && start < first.t0
                 && overlaps(start, first.t0, window)
             {
-                let (t0, t1) = (start, first.t0);
-                answer.pieces.push(Piece { t0, t1, name: initialize, role: derived, rank: -1 });
+                answer.pieces.push(Piece { t0: start, t1: first.t0, kind: initialize });
             }
             answer.pieces.append(pieces);
             answer.lanes.push(Lane { node: node.to_owned(), gpu, end: answer.pieces.len() });
         }
         answer
+    }
+}
+
+/// Mixes an address; it is no secret and nobody chooses it.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte.into());
+        }
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        // A multiplication spreads to the high bits, which the table looks at, and a rotation to the low
+        // ones, which it looks at too. The factor is 2^64 over the golden ratio, as Knuth has it.
+        let mixed = (self.0 ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed.rotate_left(26);
     }
 }
 
@@ -235,25 +300,36 @@ impl LanePhases {
         })
     }
 
-    /// Names by number.
+    /// Names of phases; more than those of the pieces.
     pub(super) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Number of the name of each kind.
+    pub(super) fn kind_names(&self) -> impl Iterator<Item = usize> {
+        self.kinds.iter().map(|kind| kind.name as usize)
+    }
+
+    /// Whether some piece has each of the names.
+    pub(super) fn used(&self) -> Vec<bool> {
+        let mut kinds = vec![false; self.kinds.len()];
+        for piece in &self.pieces {
+            if let Some(used) = kinds.get_mut(piece.kind as usize) {
+                *used = true;
+            }
+        }
+        let mut names = vec![false; self.names.len()];
+        for (name, _) in self.kind_names().zip(kinds).filter(|(_, used)| *used) {
+            if let Some(used) = names.get_mut(name) {
+                *used = true;
+            }
+        }
+        names
     }
 
     /// Whether a phase of that name means that nothing is done.
     pub(super) fn is_idle(name: &str) -> bool {
         IDLE.contains(&name)
-    }
-
-    /// The numbers of the names that some piece has.
-    pub(super) fn used(&self) -> Vec<bool> {
-        let mut used = vec![false; self.names.len()];
-        for piece in &self.pieces {
-            if let Some(used) = used.get_mut(piece.name as usize) {
-                *used = true;
-            }
-        }
-        used
     }
 }
 
@@ -279,7 +355,10 @@ impl Serialize for LanePhases {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut pieces = serializer.serialize_seq(Some(self.0.pieces.len()))?;
                 for (node, gpu, of_lane) in self.0.by_lane() {
-                    for &Piece { t0, t1, name, role, rank } in of_lane {
+                    for &Piece { t0, t1, kind } in of_lane {
+                        let Some(&Kind { name, role, rank }) = self.0.kinds.get(kind as usize) else {
+                            continue;
+                        };
                         let (name, role) = (text(&self.0.names, name), text(&self.0.roles, role));
                         pieces.serialize_element(&Answer { name, t0, t1, node, gpu, rank, role })?;
                     }
