@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::arguments::{X_BUCKETS, drawn, within};
 use super::heatmap::{LaneMetric, lane_maxima};
+use super::lay::on_lanes;
 use super::paint::{Palette, painted};
-use super::phases::on_lanes;
 use super::{Buckets, Lanes, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
 

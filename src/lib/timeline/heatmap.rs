@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::arguments::{X_BUCKETS, drawn, within};
+use super::lay::on_lanes;
 use super::paint::{Palette, painted};
-use super::phases::on_lanes;
 use super::readings::{LaneReadings, readings};
 use super::{Buckets, Lane, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};

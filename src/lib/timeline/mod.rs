@@ -12,6 +12,7 @@ mod fleet;
 mod gpu;
 mod heatmap;
 mod lanes;
+mod lay;
 mod outliers;
 mod paint;
 mod phases;

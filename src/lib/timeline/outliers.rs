@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::arguments::within;
-use super::phases::on_lanes;
+use super::lay::on_lanes;
 use super::readings::{LaneReadings, readings};
 use super::{Lanes, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
