@@ -4,6 +4,7 @@
 //! them, and a [`LaneFilter`] tells which records touch those. The questions take a store, a [`Selection`] of
 //! lanes and a window, and answer structures that serialize to what the HTTP API answers.
 
+mod address;
 mod arguments;
 mod buckets;
 mod error;
