@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::column::{Build, Columns};
-use super::load::{Tally, load, read, stretches};
+use super::load::{Part, Tally, load, read, stretches};
 use super::tail::{Change, Mark, Opened, Stat, stat};
 use super::{DamagedFile, Partition, TelemetryError, Window, partitions};
 
@@ -50,6 +50,8 @@ struct Hour<C> {
     /// First and last rows, for the state that they were read in.
     edges: Option<(Stat, Arc<C>, Arc<C>)>,
     trouble: Option<String>,
+    /// What was damaged when it was last read; kept when the rows are forgotten.
+    tally: Tally,
     /// When a query last wanted it.
     used: u64,
 }
@@ -58,7 +60,6 @@ struct Hour<C> {
 struct Content<C> {
     blocks: Vec<Arc<C>>,
     mark: Mark,
-    tally: Tally,
 }
 
 impl<C: Columns> Content<C> {
@@ -167,10 +168,8 @@ impl<C: Columns> Hourly<C> {
             if let Some(reason) = &hour.trouble {
                 out.push(DamagedFile { path: path.clone(), lines: 0, first: 0, reason: reason.clone() });
             }
-            if let Some(content) = &hour.content
-                && let Some((first, reason)) = &content.tally.first
-            {
-                let (lines, first, reason) = (content.tally.lines, *first, reason.clone());
+            if let Some((first, reason)) = &hour.tally.first {
+                let (lines, first, reason) = (hour.tally.lines, *first, reason.clone());
                 out.push(DamagedFile { path: path.clone(), lines, first, reason });
             }
         }
@@ -246,7 +245,15 @@ impl<C: Columns> Hourly<C> {
             .into_iter()
             .map(|partition| match old.iter().position(|hour| hour.partition == partition) {
                 Some(place) => old.swap_remove(place),
-                None => Hour { partition, stat: None, content: None, edges: None, trouble: None, used: 0 },
+                None => Hour {
+                    partition,
+                    stat: None,
+                    content: None,
+                    edges: None,
+                    trouble: None,
+                    tally: Tally::default(),
+                    used: 0,
+                },
             })
             .collect();
         Ok(true)
@@ -294,13 +301,14 @@ impl<C: Columns> Hourly<C> {
         let mut held = self.bytes();
         for ((hour, opened), parts) in files.into_iter().zip(by_file) {
             match parts.into_iter().collect::<io::Result<Vec<_>>>().and_then(|parts| {
-                let mut content =
-                    Content { blocks: Vec::new(), mark: opened.mark(0)?, tally: Tally::default() };
-                content.take_in(parts);
+                let mut content = Content { blocks: Vec::new(), mark: opened.mark(0)? };
+                let mut tally = Tally::default();
+                content.take_in(parts, &mut tally);
                 content.mark = opened.mark(content.mark.offset)?;
-                Ok(content)
+                Ok((content, tally))
             }) {
-                Ok(content) => {
+                Ok((content, tally)) => {
+                    hour.tally = tally;
                     held += content.bytes();
                     hour.stat = Some(opened.stat);
                     hour.trouble = None;
@@ -314,10 +322,10 @@ impl<C: Columns> Hourly<C> {
 }
 
 impl<C: Columns> Content<C> {
-    fn take_in(&mut self, parts: Vec<super::load::Part<C>>) {
+    fn take_in(&mut self, parts: Vec<Part<C>>, tally: &mut Tally) {
         for part in parts {
             self.mark.offset = part.end.unwrap_or(self.mark.offset).max(self.mark.offset);
-            self.tally.append(part.tally);
+            tally.append(part.tally);
             if part.block.rows() == 0 {
                 continue;
             }
@@ -348,6 +356,9 @@ impl<C: Columns> Hour<C> {
         };
         let Some(content) = &mut self.content else {
             let changed = now != self.stat;
+            if changed {
+                self.tally = Tally::default();
+            }
             self.stat = now;
             return changed;
         };
@@ -355,7 +366,7 @@ impl<C: Columns> Hour<C> {
             Change::None => Ok(Some(false)),
             Change::Grown(opened) => {
                 let parts = load::<C>(&opened, content.mark.offset)?;
-                content.take_in(parts);
+                content.take_in(parts, &mut self.tally);
                 content.mark = opened.mark(content.mark.offset)?;
                 Ok(Some(true))
             }
@@ -369,6 +380,7 @@ impl<C: Columns> Hour<C> {
             }
             Ok(None) => {
                 self.content = None;
+                self.tally = Tally::default();
                 self.trouble = None;
                 true
             }
