@@ -1,0 +1,145 @@
+//! What each lane was busy with: phases as they lie on lanes.
+//!
+//! A trainer's phase lies on its own GPUs. The rollout manager has none, so its phases lie on the lanes of
+//! the engines that served meanwhile, cut where the topology changed. Before a lane's first phase of the
+//! run it was being set up: `initialize`, which is not recorded but derived.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+
+use super::lay::{INITIALIZE, on_lanes};
+use super::{Selection, TimelineError};
+use crate::telemetry::{Store, Window};
+
+/// Phases in which a lane does nothing. Where one meets another phase in a picture, the other is shown.
+const IDLE: [&str; 3] = [INITIALIZE, "train_wait", "sleep"];
+
+/// Phases of the selected lanes that overlap a window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LanePhases {
+    pub(super) names: Vec<String>,
+    pub(super) roles: Vec<String>,
+    pub(super) kinds: Vec<Kind>,
+    /// By node and GPU; also lanes without phases.
+    pub(super) lanes: Vec<Lane>,
+    /// Those of one lane together, in order of start.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// What many pieces have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Kind {
+    pub name: u32,
+    pub role: u32,
+    pub rank: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lane {
+    pub node: String,
+    pub gpu: i64,
+    /// Where its pieces end; they start where those of the lane before end.
+    pub end: usize,
+}
+
+/// A phase, or what of it lies in one topology window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Piece {
+    pub t0: f64,
+    pub t1: f64,
+    /// Number of its kind.
+    pub kind: u32,
+}
+
+/// Phases of the selected lanes that overlap `window`, not clipped to it; one that only touches it does not
+/// overlap. An open phase ends at the newest time of the data. Sorted by node, GPU and start.
+///
+/// `initialize` is there when the window reaches back to the start of the run (its newest attempt), on
+/// lanes whose first phase is later than that.
+///
+/// # Errors
+/// [`TimelineError::Telemetry`].
+pub fn phases(store: &Store, selection: &Selection, window: &Window) -> Result<LanePhases, TimelineError> {
+    on_lanes(store, selection, window, true)
+}
+
+impl LanePhases {
+    /// The pieces of each lane, in order of the lanes.
+    pub(super) fn by_lane(&self) -> impl Iterator<Item = (&str, i64, &[Piece])> {
+        let starts = [0].into_iter().chain(self.lanes.iter().map(|lane| lane.end));
+        self.lanes.iter().zip(starts).map(|(lane, start)| {
+            (lane.node.as_str(), lane.gpu, self.pieces.get(start..lane.end).unwrap_or_default())
+        })
+    }
+
+    /// Names of phases; more than those of the pieces.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Number of the name of each kind.
+    pub(super) fn kind_names(&self) -> impl Iterator<Item = usize> {
+        self.kinds.iter().map(|kind| kind.name as usize)
+    }
+
+    /// Whether some piece has each of the names.
+    pub(super) fn used(&self) -> Vec<bool> {
+        let mut kinds = vec![false; self.kinds.len()];
+        for piece in &self.pieces {
+            if let Some(used) = kinds.get_mut(piece.kind as usize) {
+                *used = true;
+            }
+        }
+        let mut names = vec![false; self.names.len()];
+        for (name, _) in self.kind_names().zip(kinds).filter(|(_, used)| *used) {
+            if let Some(used) = names.get_mut(name) {
+                *used = true;
+            }
+        }
+        names
+    }
+
+    /// Whether a phase of that name means that nothing is done.
+    pub(super) fn is_idle(name: &str) -> bool {
+        IDLE.contains(&name)
+    }
+}
+
+fn text(texts: &[String], number: u32) -> &str {
+    texts.get(number as usize).map_or("", String::as_str)
+}
+
+#[derive(Serialize)]
+struct Answer<'p> {
+    name: &'p str,
+    t0: f64,
+    t1: f64,
+    node: &'p str,
+    gpu: i64,
+    rank: i64,
+    role: &'p str,
+}
+
+impl Serialize for LanePhases {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Pieces<'p>(&'p LanePhases);
+        impl Serialize for Pieces<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut pieces = serializer.serialize_seq(Some(self.0.pieces.len()))?;
+                for (node, gpu, of_lane) in self.0.by_lane() {
+                    for &Piece { t0, t1, kind } in of_lane {
+                        let Some(&Kind { name, role, rank }) = self.0.kinds.get(kind as usize) else {
+                            continue;
+                        };
+                        let (name, role) = (text(&self.0.names, name), text(&self.0.roles, role));
+                        pieces.serialize_element(&Answer { name, t0, t1, node, gpu, rank, role })?;
+                    }
+                }
+                pieces.end()
+            }
+        }
+        let mut answer = serializer.serialize_map(Some(1))?;
+        answer.serialize_entry("phases", &Pieces(self))?;
+        answer.end()
+    }
+}
