@@ -96,20 +96,34 @@ pub struct TrajectoryRow<'a> {
 impl TrajectoryBlock {
     /// The rows in order of arrival.
     pub fn rows(&self) -> impl Iterator<Item = TrajectoryRow<'_>> {
-        self.ts.iter().zip(&self.event).zip(&self.sample_index).enumerate().filter_map(
-            |(row, ((&ts, &event), &sample_index))| {
-                let event = self.events.get(event as usize)?;
-                Some(TrajectoryRow {
-                    ts,
-                    kind: event.kind,
-                    sample_index,
-                    group_index: self.group_index(row),
-                    turn: event.turn,
-                    weight_version: &event.weight_version,
-                    detail: &event.detail,
-                })
-            },
-        )
+        (0..self.ts.len()).filter_map(|row| self.row(row))
+    }
+
+    /// When each event was, Unix seconds, in order of arrival.
+    #[must_use]
+    pub fn ts(&self) -> &[f64] {
+        &self.ts
+    }
+
+    /// The sample of each event, in order of arrival.
+    #[must_use]
+    pub fn sample_index(&self) -> &[i64] {
+        &self.sample_index
+    }
+
+    /// The event of one place; `None` behind the last.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<TrajectoryRow<'_>> {
+        let event = self.events.get(*self.event.get(row)? as usize)?;
+        Some(TrajectoryRow {
+            ts: *self.ts.get(row)?,
+            kind: event.kind,
+            sample_index: *self.sample_index.get(row)?,
+            group_index: self.group_index(row),
+            turn: event.turn,
+            weight_version: &event.weight_version,
+            detail: &event.detail,
+        })
     }
 
     fn group_index(&self, row: usize) -> Option<i64> {
