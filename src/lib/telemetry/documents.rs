@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::TelemetryError;
+use super::tail::{Stat, stat};
+use super::{DamagedFile, TelemetryError};
 use crate::record::strict;
 
 /// What a run says about itself; rewritten by each attempt.
@@ -64,6 +67,80 @@ impl LaneCatalog {
     /// [`TelemetryError`] when it cannot be read or is no such document.
     pub fn read(dashboard: &Path) -> Result<Option<Self>, TelemetryError> {
         read(&dashboard.join("lane_catalog.json"))
+    }
+}
+
+/// A document that is read on first use and again when it is another.
+#[derive(Debug)]
+pub(super) struct Document<T> {
+    path: PathBuf,
+    state: Mutex<State<T>>,
+    version: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    /// Of the file that was read last, if one was looked for.
+    stat: Option<Option<Stat>>,
+    value: Option<Arc<T>>,
+    trouble: Option<String>,
+}
+
+impl<T: DeserializeOwned> Document<T> {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let state = State { stat: None, value: None, trouble: None };
+        Self { path, state: Mutex::new(state), version: AtomicU64::new(0) }
+    }
+
+    /// Grows with every change that was noticed.
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The document; `None` when there is none or it was never whole.
+    pub(super) fn value(&self) -> Option<Arc<T>> {
+        let mut state = self.lock();
+        if state.stat.is_none() {
+            self.look(&mut state);
+        }
+        state.value.clone()
+    }
+
+    /// Reads the document again if it is another; answers whether it is.
+    pub(super) fn refresh(&self) -> bool {
+        let changed = self.look(&mut self.lock());
+        if changed {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        changed
+    }
+
+    pub(super) fn damage(&self, out: &mut Vec<DamagedFile>) {
+        if let Some(reason) = &self.lock().trouble {
+            out.push(DamagedFile { path: self.path.clone(), lines: 0, first: 0, reason: reason.clone() });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look(&self, state: &mut State<T>) -> bool {
+        let now = stat(&self.path).ok().flatten();
+        if state.stat == Some(now) {
+            return false;
+        }
+        state.stat = Some(now);
+        match read(&self.path) {
+            Ok(value) => {
+                state.value = value.map(Arc::new);
+                state.trouble = None;
+            }
+            // The last one that was whole stays: the job rewrites it in a moment.
+            Err(TelemetryError::Document { reason, .. }) => state.trouble = Some(reason),
+            Err(error) => state.trouble = Some(error.to_string()),
+        }
+        true
     }
 }
 

@@ -75,6 +75,33 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// As many complete lines as are at hand, with their newlines, for a reader that finds the ends of
+    /// lines itself. `bytes` is `None` for one overlong line. `None` at the end of what is there.
+    ///
+    /// # Errors
+    /// What the source answers.
+    pub(super) fn next_region(&mut self) -> io::Result<Option<Line<'_>>> {
+        let offset = self.offset;
+        let mut searched = 0;
+        loop {
+            let unread = self.buffer.get(self.start + searched..self.end).unwrap_or_default();
+            if let Some(found) = memchr::memrchr(b'\n', unread) {
+                let region = self.start..self.start + searched + found + 1;
+                self.start = region.end;
+                self.offset = offset + region.len() as u64;
+                return Ok(Some(Line { offset, bytes: self.buffer.get(region) }));
+            }
+            searched = self.end - self.start;
+            if searched > self.max_line {
+                let length = self.next_line()?.map(|line| line.offset);
+                return Ok(length.map(|offset| Line { offset, bytes: None }));
+            }
+            if self.fill()? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
     /// Reads more behind the unread part, which moves to the front; the buffer grows if that fills it.
     fn fill(&mut self) -> io::Result<usize> {
         if self.start > 0 {

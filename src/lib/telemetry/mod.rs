@@ -1,24 +1,43 @@
 //! A run's telemetry streams as they lie on disk, under `dashboard/` of the run directory.
 //!
-//! Which files a stream has ([`partitions`]), their lines in order with damage skipped and counted
-//! ([`scan`]), the newest time of the data ([`newest`]), time windows ([`Window`]), and the two
-//! documents beside the streams ([`Meta`], [`LaneCatalog`]). Every stream is append-only and a line
-//! is complete when its newline is there, so reading needs no lock: a reader may miss the newest
-//! records, but never sees half of one.
+//! There are two ways to read them. [`scan`] hands out every record of a stream in one pass, for
+//! commands that end. A [`Store`] keeps what was read as columns, reads an hour when it is asked for,
+//! and follows the files while they grow, for a server that stays.
+//!
+//! Which files a stream has is [`partitions`], its newest time [`newest`], a stretch of time a
+//! [`Window`], and the two documents beside the streams are [`Meta`] and [`LaneCatalog`]. Every stream
+//! is append-only and a line is complete when its newline is there, so reading needs no lock: a reader
+//! may miss the newest records, but never sees half of one.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod column;
 mod documents;
+mod flat;
+mod hourly;
 mod lines;
+mod load;
+mod number;
 mod partition;
+mod phases;
 mod scan;
+mod shape;
+mod store;
+mod tail;
 mod window;
 
+pub use column::{
+    EngineBlock, EngineSlice, EventKind, GpuBlock, GpuLane, MISSING, PhaseBlock, PhaseRow, ProcessBlock,
+    ProcessRow, TrajectoryBlock, TrajectoryRow,
+};
 pub use documents::{CatalogLane, LaneCatalog, Meta};
+pub use flat::{MetricValue, MetricsLog, MetricsRow, Point, Snapshot};
 pub use lines::{Line, Lines};
 pub use partition::{Partition, partitions};
+pub use phases::Phases;
 pub use scan::{Damage, DamagedFile, Found, counted, newest, scan};
+pub use store::{Changes, Store, StoreOptions};
 pub use window::{TimeArg, TimeError, Window};
 
 /// Folder of the telemetry inside a run directory.
