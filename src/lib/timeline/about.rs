@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{engines, metrics};
+use super::{TimelineError, engines, metrics};
 use crate::telemetry::Store;
 
 /// Where runs are logged when `wandb_host` does not say.
@@ -30,18 +30,20 @@ pub struct About {
 
 impl About {
     /// Asks the store.
-    #[must_use]
-    pub fn of(store: &Store) -> Self {
+    ///
+    /// # Errors
+    /// [`TimelineError`] when the streams cannot be read.
+    pub fn of(store: &Store) -> Result<Self, TimelineError> {
         let (meta, log) = (store.meta(), store.metrics());
-        Self {
+        Ok(Self {
             run_name: meta.run_name.clone(),
             start_ts: meta.start_ts,
             wandb_url: wandb_url(&meta.args),
             data_buffer_length: store.data_buffer().last().map(|(_, length)| *length),
             metric_keys: metrics::metric_keys(&log),
-            engine_metric_keys: engines::metric_keys(&store.engine_metric_names()),
+            engine_metric_keys: engines::metric_keys(&*store.engine_metric_names()?),
             step_keys: metrics::step_keys(&log),
-        }
+        })
     }
 }
 
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn a_run_without_telemetry_says_nothing_of_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let about = About::of(&Store::open(folder.path(), StoreOptions::default()));
+        let about = About::of(&Store::open(folder.path(), StoreOptions::default())).unwrap();
         let want = json!({"run_name": null, "start_ts": null, "wandb_url": null, "data_buffer_length": null,
             "metric_keys": [], "engine_metric_keys": [], "step_keys": []});
         assert_eq!(serde_json::to_value(about).unwrap(), want);
@@ -95,7 +97,7 @@ mod tests {
             "{\"ts\":1.0,\"length\":9}\n{\"ts\":2.0,\"length\":0}\n",
         )
         .unwrap();
-        let about = About::of(&Store::open(folder.path(), StoreOptions::default()));
+        let about = About::of(&Store::open(folder.path(), StoreOptions::default())).unwrap();
         assert_eq!(about.data_buffer_length, Some(0));
     }
 }

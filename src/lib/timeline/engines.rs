@@ -100,8 +100,7 @@ pub fn engine_series(
     question: &Question<'_>,
 ) -> Result<EngineSeries, TimelineError> {
     if question.max_points < 2 {
-        let reason = format!("{} is too few; hint: at least 2", question.max_points);
-        return Err(TimelineError::Argument { name: "max_points", reason });
+        return Err(TimelineError::argument("max_points", question.max_points, "at least 2"));
     }
     let mut series = Engines::open(store, window)?.series(question.metric, question.per_dp_rank);
     for one in &mut series {
@@ -171,9 +170,9 @@ impl Engines {
 
     /// Series of a scraped name; those without a value inside the window are left out.
     fn folded(&self, metric: &str, per_dp_rank: bool) -> BTreeMap<Key<'_>, Points> {
-        let slices = self.blocks.iter().flat_map(|block| block.series());
+        let slices = self.blocks.iter().flat_map(|block| block.of_metric(metric));
         let mut parts: BTreeMap<Key<'_>, Vec<Part<'_>>> = BTreeMap::new();
-        for EngineSlice { addr, labels, ts, value, sorted, .. } in slices.filter(|s| s.metric == metric) {
+        for EngineSlice { addr, labels, ts, value, sorted, .. } in slices {
             parts.entry((addr, labels.iter().collect())).or_default().push(Part { ts, value, sorted });
         }
         let series = parts

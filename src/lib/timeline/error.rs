@@ -1,28 +1,41 @@
-//! Why a question about a run's telemetry has no answer.
+//! What can be wrong with a question about telemetry.
 
+use super::SelectorError;
 use crate::telemetry::TelemetryError;
 
-/// Why a question about a run's telemetry has no answer. A run that lacks what is asked for is no
-/// error: its answer is empty.
+/// Why a question about telemetry has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
-    /// The streams cannot be read.
+    /// An argument that makes no sense.
+    #[error("{name}: {value} will not do; hint: {wanted}")]
+    Argument {
+        /// The argument.
+        name: &'static str,
+        /// What it was.
+        value: String,
+        /// What would be right.
+        wanted: String,
+    },
+    /// A selector of lanes that cannot be understood.
+    #[error("lanes: {0}")]
+    Lanes(#[from] SelectorError),
+    /// The telemetry cannot be read.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
-    /// An argument that no run could answer; it is the asker's to mend.
-    #[error("{name}: {reason}")]
-    Argument {
-        /// Name of the argument as in the HTTP API.
-        name: &'static str,
-        /// What is wrong and what would be right.
-        reason: String,
-    },
 }
 
 impl TimelineError {
-    /// Whether the asker is to blame, not the run.
+    /// Whether the question is wrong, not the data.
     #[must_use]
-    pub const fn is_argument(&self) -> bool {
-        matches!(self, Self::Argument { .. })
+    pub fn is_argument(&self) -> bool {
+        !matches!(self, Self::Telemetry(_))
+    }
+
+    pub(super) fn argument(
+        name: &'static str,
+        value: impl std::fmt::Display,
+        wanted: impl Into<String>,
+    ) -> Self {
+        Self::Argument { name, value: value.to_string(), wanted: wanted.into() }
     }
 }

@@ -120,7 +120,7 @@ impl LaneFilter {
 }
 
 /// The host of `http://host:port`, brackets of an IPv6 address left out.
-fn host(addr: &str) -> Option<&str> {
+pub(super) fn host(addr: &str) -> Option<&str> {
     let rest = addr.split_once("://").map_or(addr, |(_, rest)| rest);
     let rest = rest.split('/').next()?;
     match rest.strip_prefix('[') {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::record::{Record, Stream};
-use crate::telemetry::{Damage, LaneCatalog, TelemetryError, Window, scan};
+use crate::record::{Engine, Record, Stream};
+use crate::telemetry::{Damage, LaneCatalog, Store, TelemetryError, Window, scan};
 
 /// One GPU of one node and what used it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,23 +35,43 @@ impl Lanes {
     /// [`TelemetryError`] when the catalog or a stream cannot be read.
     pub fn load(dashboard: &Path) -> Result<Self, TelemetryError> {
         match LaneCatalog::read(dashboard)? {
-            Some(catalog) => Ok(Self::from_catalog(catalog)),
+            Some(catalog) => Ok(Self::from_catalog(&catalog)),
             None => Self::from_scan(dashboard),
         }
     }
 
-    fn from_catalog(catalog: LaneCatalog) -> Self {
-        let lanes = catalog.lanes.into_iter().filter_map(|(name, lane)| {
+    /// As [`Lanes::load`], of an open store.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] when there is no catalog and a stream cannot be read.
+    pub fn from_store(store: &Store) -> Result<Self, TelemetryError> {
+        if let Some(catalog) = store.catalog() {
+            return Ok(Self::from_catalog(&catalog));
+        }
+        let mut lanes = Found::default();
+        for phase in store.phases(&Window::ALL)?.rows() {
+            lanes.phase(phase.node, phase.gpus, phase.rank, phase.role);
+        }
+        for snapshot in store.topology().iter() {
+            lanes.engines(&snapshot.engines);
+        }
+        for block in store.gpu(&Window::ALL)? {
+            block.lanes().for_each(|lane| lanes.sampled(Some(lane.node), Some(lane.gpu)));
+        }
+        for block in store.processes(&Window::ALL)? {
+            block.rows().for_each(|process| lanes.sampled(Some(process.node), Some(process.gpu)));
+        }
+        Ok(lanes.into_lanes())
+    }
+
+    fn from_catalog(catalog: &LaneCatalog) -> Self {
+        let lanes = catalog.lanes.iter().filter_map(|(name, lane)| {
             // The GPU is behind the last colon: a node can be an IPv6 address.
             let (node, gpu) = name.rsplit_once(':')?;
             let gpu = gpu.parse().ok()?;
-            Some(Lane {
-                node: node.to_owned(),
-                gpu,
-                ranks: lane.ranks,
-                engine_addrs: lane.engine_addrs,
-                roles: lane.roles,
-            })
+            let (ranks, engine_addrs, roles) =
+                (lane.ranks.clone(), lane.engine_addrs.clone(), lane.roles.clone());
+            Some(Lane { node: node.to_owned(), gpu, ranks, engine_addrs, roles })
         });
         let mut lanes: Vec<_> = lanes.collect();
         lanes.sort_by(|a, b| (&a.node, a.gpu).cmp(&(&b.node, b.gpu)));
@@ -63,36 +84,19 @@ impl Lanes {
         let mut lanes = Found::default();
         // Damage is the business of whoever reads the records.
         let mut damage = Damage::default();
-        for stream in [Stream::Phases, Stream::Topology, Stream::GpuUtil, Stream::GpuProcesses] {
+        for stream in NAMING {
             scan::<TelemetryError>(dashboard, stream, &Window::ALL, &mut damage, |found| {
                 match &found.record {
                     Record::Phase(phase) => {
-                        let train = phase.role.as_deref() == Some("train");
-                        for &gpu in phase.gpus.iter().flatten() {
-                            if let Some(seen) = lanes.at(phase.node.as_deref(), Some(i64::from(gpu)))
-                                && train
-                            {
-                                seen.roles.insert("train");
-                                seen.ranks.extend(phase.rank.filter(|rank| *rank >= 0));
-                            }
+                        if let Some(node) = phase.node.as_deref() {
+                            let gpus = phase.gpus.as_deref().unwrap_or_default();
+                            let role = phase.role.as_deref().unwrap_or_default();
+                            lanes.phase(node, gpus, phase.rank.unwrap_or(-1), role);
                         }
                     }
-                    Record::Topology(topology) => {
-                        for engine in topology.engines() {
-                            for (node, gpu) in &engine.gpus {
-                                if let Some(seen) = lanes.at(Some(node), Some(*gpu)) {
-                                    seen.roles.insert("rollout");
-                                    seen.engine_addrs.insert(engine.addr.clone());
-                                }
-                            }
-                        }
-                    }
-                    Record::GpuUtil(reading) => {
-                        lanes.at(reading.node.as_deref(), reading.gpu);
-                    }
-                    Record::GpuProcess(process) => {
-                        lanes.at(process.node.as_deref(), process.gpu);
-                    }
+                    Record::Topology(topology) => lanes.engines(&topology.engines()),
+                    Record::GpuUtil(reading) => lanes.sampled(reading.node.as_deref(), reading.gpu),
+                    Record::GpuProcess(process) => lanes.sampled(process.node.as_deref(), process.gpu),
                     _ => {}
                 }
                 Ok(ControlFlow::Continue(()))
@@ -102,9 +106,55 @@ impl Lanes {
     }
 }
 
+/// The lanes of a run that is being written, made anew when what they come from has changed.
+#[derive(Debug, Default)]
+pub struct LaneIndex(Mutex<Option<Indexed>>);
+
+#[derive(Debug)]
+struct Indexed {
+    catalog: Option<Arc<LaneCatalog>>,
+    /// Of the streams that name lanes.
+    versions: [u64; 4],
+    lanes: Arc<Lanes>,
+}
+
+impl LaneIndex {
+    /// The lanes as they are now.
+    ///
+    /// # Errors
+    /// As [`Lanes::from_store`].
+    pub fn lanes(&self, store: &Store) -> Result<Arc<Lanes>, TelemetryError> {
+        // Versions first: what is appended while the lanes are made is then seen by the next call.
+        let versions = NAMING.map(|stream| store.version(stream));
+        let catalog = store.catalog();
+        // Nothing panics while it is held.
+        let mut indexed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(indexed) = &*indexed {
+            let current = match (&indexed.catalog, &catalog) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old == new,
+                (None, None) => indexed.versions == versions,
+                _ => false,
+            };
+            if current {
+                return Ok(Arc::clone(&indexed.lanes));
+            }
+        }
+        let lanes = match &catalog {
+            Some(catalog) => Lanes::from_catalog(catalog),
+            None => Lanes::from_store(store)?,
+        };
+        let lanes = Arc::new(lanes);
+        *indexed = Some(Indexed { catalog, versions, lanes: Arc::clone(&lanes) });
+        Ok(lanes)
+    }
+}
+
+/// Streams whose records name lanes.
+const NAMING: [Stream; 4] = [Stream::Phases, Stream::Topology, Stream::GpuUtil, Stream::GpuProcesses];
+
 /// Lanes as a scan finds them: node, then GPU.
 #[derive(Debug, Default)]
-struct Found(BTreeMap<String, BTreeMap<i64, Seen>>);
+struct Found(BTreeMap<Box<str>, BTreeMap<i64, Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -114,20 +164,42 @@ struct Seen {
 }
 
 impl Found {
-    /// The lane that a record names; `None` when it names none.
-    fn at(&mut self, node: Option<&str>, gpu: Option<i64>) -> Option<&mut Seen> {
-        let (node, gpu) = (node?, gpu?);
-        // Not `entry`: it wants an owned name for every record.
-        if !self.0.contains_key(node) {
-            self.0.insert(node.to_owned(), BTreeMap::new());
+    fn at(&mut self, node: &str, gpu: i64) -> &mut Seen {
+        self.0.entry(node.into()).or_default().entry(gpu).or_default()
+    }
+
+    fn sampled(&mut self, node: Option<&str>, gpu: Option<i64>) {
+        if let Some((node, gpu)) = node.zip(gpu) {
+            self.at(node, gpu);
         }
-        Some(self.0.get_mut(node)?.entry(gpu).or_default())
+    }
+
+    fn phase(&mut self, node: &str, gpus: &[i32], rank: i64, role: &str) {
+        for &gpu in gpus {
+            let seen = self.at(node, gpu.into());
+            if role == "train" {
+                seen.roles.insert("train");
+                seen.ranks.extend((rank >= 0).then_some(rank));
+            }
+        }
+    }
+
+    fn engines(&mut self, engines: &[Engine]) {
+        for engine in engines {
+            for (node, gpu) in &engine.gpus {
+                let seen = self.at(node, *gpu);
+                seen.roles.insert("rollout");
+                if !seen.engine_addrs.contains(&engine.addr) {
+                    seen.engine_addrs.insert(engine.addr.clone());
+                }
+            }
+        }
     }
 
     fn into_lanes(self) -> Lanes {
         let lanes = self.0.into_iter().flat_map(|(node, gpus)| {
             gpus.into_iter().map(move |(gpu, seen)| Lane {
-                node: node.clone(),
+                node: node.to_string(),
                 gpu,
                 ranks: seen.ranks.into_iter().collect(),
                 engine_addrs: seen.engine_addrs.into_iter().collect(),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::TimelineError;
 use super::spans::{SpanKind, pair};
 use super::trajectories::{Slots, by_slot, rows_within};
+use super::wire;
 use crate::telemetry::{Store, TrajectoryRow, Window};
 
 /// Most rows of the picture; more than a screen has pixels for would be painted over each other.
@@ -59,6 +60,16 @@ pub struct SampleRow {
     pub group_index: Option<i64>,
 }
 
+impl Lifecycle {
+    /// The picture as it travels, see [`wire`].
+    ///
+    /// # Errors
+    /// As [`wire::encode`].
+    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        wire::encode(&self.header, &self.cells)
+    }
+}
+
 /// Paints the samples with an event inside `[t0, t1]`. What started before the window has no start
 /// here and is painted from its edge; what is still going on, up to the other edge.
 ///
@@ -66,8 +77,8 @@ pub struct SampleRow {
 /// [`TimelineError`] for a number of buckets outside [`X_BUCKETS`] or when the stream cannot be read.
 pub fn lifecycle(store: &Store, t0: f64, t1: f64, x_buckets: usize) -> Result<Lifecycle, TimelineError> {
     if !X_BUCKETS.contains(&x_buckets) {
-        let reason = format!("{x_buckets} is not from {} to {}", X_BUCKETS.start(), X_BUCKETS.end());
-        return Err(TimelineError::Argument { name: "x_buckets", reason });
+        let wanted = format!("from {} to {}", X_BUCKETS.start(), X_BUCKETS.end());
+        return Err(TimelineError::argument("x_buckets", x_buckets, wanted));
     }
     let window = Window { t0: Some(t0), t1: Some(t1) };
     let blocks = store.trajectories(&window)?;
@@ -132,10 +143,9 @@ struct Line<'a> {
 impl Line<'_> {
     /// Paints the buckets of both ends and all between.
     fn paint(&mut self, from: Option<f64>, to: Option<f64>, colour: u8) {
-        let width = (self.t1 - self.t0) / self.line.len() as f64;
-        let last = self.line.len() - 1;
-        // A window of no length divides by zero: the cast takes infinity for the last, NaN for the first.
-        let bucket = |ts: f64| (((ts - self.t0) / width) as usize).min(last);
+        let (buckets, last) = (self.line.len() as f64, self.line.len() - 1);
+        // A window of no length divides by zero: the cast takes NaN for the first bucket.
+        let bucket = |ts: f64| (((ts - self.t0) / (self.t1 - self.t0) * buckets) as usize).min(last);
         let (from, to) = (bucket(from.unwrap_or(self.t0)), bucket(to.unwrap_or(self.t1)));
         if let Some(cells) = self.line.get_mut(from..=to) {
             cells.fill(colour);

@@ -1,7 +1,5 @@
 //! Logged metrics as series over a step key.
 
-use std::collections::BTreeSet;
-
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -61,8 +59,8 @@ pub fn keys(list: &str) -> Result<Vec<&str>, TimelineError> {
         }
     }
     if keys.is_empty() {
-        let reason = "no key given; hint: one or more of the metric_keys of /api/meta".to_owned();
-        return Err(TimelineError::Argument { name: "keys", reason });
+        let wanted = "one or more metric_keys of /api/meta, with commas between them";
+        return Err(TimelineError::argument("keys", format!("{list:?}"), wanted));
     }
     Ok(keys)
 }
@@ -96,8 +94,7 @@ pub fn metric_keys(log: &MetricsLog) -> Vec<String> {
 /// Every step key that was logged, in order of text.
 #[must_use]
 pub fn step_keys(log: &MetricsLog) -> Vec<String> {
-    let keys = log.rows.iter().filter_map(|row| row.step_key.as_deref()).filter(|key| !key.is_empty());
-    keys.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect()
+    log.step_keys().map(|key| key.to_string()).collect()
 }
 
 #[cfg(test)]

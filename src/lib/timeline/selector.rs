@@ -46,12 +46,20 @@ pub enum SelectorError {
 impl Selector {
     /// The selected lanes, in their order. None is an answer too.
     pub fn select<'l>(&self, lanes: &'l Lanes) -> impl Iterator<Item = &'l Lane> {
-        lanes
-            .0
-            .iter()
-            .enumerate()
+        self.indices(lanes).filter_map(|index| lanes.0.get(index))
+    }
+
+    /// Indices of the selected lanes, ascending.
+    pub(super) fn indices(&self, lanes: &Lanes) -> impl Iterator<Item = usize> {
+        let numbered = lanes.0.iter().enumerate();
+        numbered
             .filter(|(index, lane)| self.0.iter().any(|term| term.matches(*index, lane)))
-            .map(|(_, lane)| lane)
+            .map(|(index, _)| index)
+    }
+
+    /// Whether it selects every lane, whatever lanes there are.
+    pub(super) fn is_all(&self) -> bool {
+        self.0.contains(&Term::All)
     }
 }
 

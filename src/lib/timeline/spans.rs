@@ -7,6 +7,9 @@ use serde::{Serialize, Serializer};
 
 use crate::telemetry::{EventKind, TrajectoryRow};
 
+/// Stands in the stream for no group.
+const NO_GROUP: i64 = -1;
+
 /// What a sample waits for during a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -76,7 +79,7 @@ pub fn pair<'a>(events: &[TrajectoryRow<'a>]) -> Life<'a> {
     // First segment of the running attempt.
     let mut fresh = 0;
     for event in events {
-        life.group_index = life.group_index.or(event.group_index);
+        life.group_index = life.group_index.or(event.group_index.filter(|group| *group != NO_GROUP));
         let ts = event.ts;
         let (kind, starts) = match event.kind {
             EventKind::AttemptStart => {

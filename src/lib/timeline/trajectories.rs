@@ -70,7 +70,8 @@ pub fn trajectories(
     only: Option<i64>,
 ) -> Result<Trajectories, TimelineError> {
     let consumed = bubbles::consumed(&store.metrics(), step);
-    let Some(consume_ts) = consumed.or_else(|| store.time_range().map(|(_, newest)| newest)) else {
+    let newest = || -> Result<_, TimelineError> { Ok(store.time_range()?.map(|(_, newest)| newest)) };
+    let Some(consume_ts) = consumed.map_or_else(newest, |ts| Ok(Some(ts)))? else {
         return Ok(Trajectories { lanes: Vec::new(), consume_ts: None, t0: None });
     };
     let window = Window { t0: Some(consume_ts - LOOK_BACK_S), t1: Some(consume_ts) };
