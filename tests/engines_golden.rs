@@ -14,7 +14,10 @@ use std::path::Path;
 
 use common::{differs, golden};
 use miles::advise;
-use miles::rollout::{Run, StepId, summary::{Row, Summary}};
+use miles::rollout::{
+    Run, StepId,
+    summary::{Row, Summary},
+};
 use miles::telemetry::{Store, StoreOptions, Window};
 use miles::timeline::{About, TimelineError, bubbles, engines, lifecycle, metrics, trajectories};
 use serde::Serialize;
@@ -39,7 +42,12 @@ fn json(answer: Result<impl Serialize, TimelineError>) -> Result<Value, u16> {
 }
 
 /// What the run answers; `None` for a route of others.
-fn answer(store: &Store, steps: &HashMap<i64, Vec<Row>>, path: &str, query: &Query) -> Option<Result<Value, u16>> {
+fn answer(
+    store: &Store,
+    steps: &HashMap<i64, Vec<Row>>,
+    path: &str,
+    query: &Query,
+) -> Option<Result<Value, u16>> {
     let number = |key: &str| query.get(key).map(|text| text.parse::<f64>().unwrap());
     let window = Window { t0: number("t0"), t1: number("t1") };
     let text = |key: &str| query.get(key).map_or("", String::as_str);
@@ -54,14 +62,17 @@ fn answer(store: &Store, steps: &HashMap<i64, Vec<Row>>, path: &str, query: &Que
         }
         "/api/timeline/heatmap" if text("metric") == "lifecycle" => {
             let buckets = number("x_buckets").unwrap() as usize;
-            json(lifecycle::lifecycle(store, window.t0.unwrap(), window.t1.unwrap(), buckets).map(
-                |picture| serde_json::json!({"header": picture.header, "cells": picture.cells}),
-            ))
+            json(
+                lifecycle::lifecycle(store, window.t0.unwrap(), window.t1.unwrap(), buckets)
+                    .map(|picture| serde_json::json!({"header": picture.header, "cells": picture.cells})),
+            )
         }
         "/api/timeline/bubbles" => json(Ok(bubbles::bubbles(&store.metrics()))),
         "/api/metrics" if !text("keys").starts_with("dump/") => {
             let x = query.get("x").map_or(bubbles::ROLLOUT_STEP, String::as_str);
-            json(metrics::keys(text("keys")).map(|keys| metrics::metrics(&store.metrics(), &keys, x, &window)))
+            json(
+                metrics::keys(text("keys")).map(|keys| metrics::metrics(&store.metrics(), &keys, x, &window)),
+            )
         }
         "/api/meta" => json(Ok(About::of(store))),
         "/api/advisory" => {
@@ -82,7 +93,8 @@ fn difference(path: &str, mut want: Value, got: &Value) -> Option<String> {
     if path == "/api/meta" {
         let dumped = |key: &Value| key.as_str().unwrap().starts_with("dump/");
         let object = want.as_object_mut().unwrap();
-        object.retain(|key, _| !["mode", "time_range", "rollout_ids", "capabilities"].contains(&key.as_str()));
+        object
+            .retain(|key, _| !["mode", "time_range", "rollout_ids", "capabilities"].contains(&key.as_str()));
         object["metric_keys"].as_array_mut().unwrap().retain(|key| !dumped(key));
     }
     for advisory in want.get_mut("advisories").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -273,6 +273,7 @@ fn open_browser(link: &str) {
 
 /// Comes back when the server is to end. A second signal ends the process as it is.
 fn ended(app: Arc<App>, quiet: bool) -> Result<impl Future<Output = ()>, CliError> {
+    super::signals::release();
     let listen = |kind| signal(kind).map_err(|e| CliError::new(format!("no signals: {e}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     Ok(async move {

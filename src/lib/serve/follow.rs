@@ -34,10 +34,25 @@ fn follow(app: &App) {
     let mut watched = Watched::new(app, tell);
     while !*app.stopping.borrow() {
         watched.add(&app.settings.run);
-        for id in app.steps.refresh() {
-            app.events.step(id);
-        }
+        look(app);
         wait(&told);
+    }
+}
+
+fn look(app: &App) {
+    for id in app.steps.refresh() {
+        app.events.step(id);
+    }
+    match app.store.refresh() {
+        Ok(changes) => {
+            for stream in changes.streams {
+                app.events.stream(stream.name(), app.store.version(stream));
+            }
+            if changes.documents {
+                app.events.stream("meta", app.store.documents_version());
+            }
+        }
+        Err(e) => app.notes.once(&e.to_string()),
     }
 }
 

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`router`] (`routes`) | which path is whose |
 //! | `rollout`, `metrics`, `meta`, `timeline`, `advisory` | a handler a route: arguments, version, work |
-//! | `query`, `window` | arguments |
+//! | `query` | arguments |
 //! | `answer`, `answers` | a finished answer; those that are kept |
 //! | `pool` | threads for work, so that no answer holds the reactor up |
 //! | `steps` | steps held open |
@@ -25,6 +25,7 @@ mod events;
 mod follow;
 mod guard;
 pub mod listen;
+mod meta;
 mod metrics;
 mod notes;
 mod page;
@@ -35,7 +36,7 @@ mod rollout;
 mod routes;
 mod rows;
 mod steps;
-mod window;
+mod timeline;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +57,8 @@ use self::steps::Steps;
 use crate::rollout::Error;
 use crate::rollout::cache::Cache;
 use crate::rollout::text::Decoder;
+use crate::telemetry::{DASHBOARD, Store, StoreOptions};
+use crate::timeline::LaneIndex;
 
 /// Bytes of answers that are kept. A page asks for some ten megabytes of them.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -85,6 +88,8 @@ pub struct App {
     settings: Settings,
     notes: Notes,
     steps: Steps,
+    store: Store,
+    lane_index: LaneIndex,
     answers: Answers,
     pool: Pool,
     events: Events,
@@ -106,6 +111,8 @@ impl App {
         let steps = Steps::open(&settings.run, settings.tensor_lru, Some(cache), notes.clone())?;
         Ok(Arc::new(Self {
             steps,
+            store: Store::open(&settings.run.join(DASHBOARD), StoreOptions::default()),
+            lane_index: LaneIndex::default(),
             answers: Answers::new(ANSWER_BYTES),
             pool: Pool::new(),
             events: Events::new(),

@@ -9,7 +9,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 
 use super::query::shown;
-use super::{App, Problem, access, events, guard, metrics, page, rollout};
+use super::{App, Problem, access, events, guard, meta, metrics, page, rollout, timeline};
 
 /// A route of the API, as it is listed for people.
 pub(super) struct Route {
@@ -29,9 +29,20 @@ macro_rules! routes {
 }
 
 routes! {
+    "/api/meta" "what the run is and what can be asked of it" meta::meta;
     "/api/metrics" "series of logged metrics and of dump/* (keys=…)" metrics::metrics;
+    "/api/timeline/topology" "lanes, and engines over time" timeline::topology;
+    "/api/timeline/phases" "phases on lanes" timeline::phases;
+    "/api/timeline/gpu" "readings of each GPU, thinned" timeline::gpu;
+    "/api/timeline/gpu_processes" "who held memory on the GPUs" timeline::gpu_processes;
+    "/api/timeline/heatmap" "lanes or samples over time, as bytes" timeline::heatmap;
+    "/api/timeline/fleet" "all lanes at once" timeline::fleet;
+    "/api/timeline/outliers" "lanes that stand out (criterion=…)" timeline::outliers;
+    "/api/timeline/engine_series" "scraped engine metrics (metric=…)" timeline::engine_series;
+    "/api/timeline/bubbles" "time and waiting of each training step" timeline::bubbles;
     "/api/rollout/{rollout_id}/summary" "one row a sample of a step" rollout::summary;
     "/api/rollout/{rollout_id}/groups" "one row a group of a step" rollout::groups;
+    "/api/rollout/{rollout_id}/trajectories" "what a step's samples went through" timeline::trajectories;
     "/api/rollout/{rollout_id}/sample/{sample_index}/messages" "a sample's conversation" rollout::messages;
     "/api/rollout/{rollout_id}/sample/{sample_index}/tokens" "a sample's tokens and their series" rollout::tokens;
     "/api/events" "what changes, as server-sent events" events::events;
