@@ -1,5 +1,6 @@
 //! Library behind the miles tools: reading what a miles run writes, exactly and fast.
 
+pub mod advise;
 pub mod cli;
 pub mod demo;
 pub mod output;

@@ -199,11 +199,6 @@ impl Slots {
         let place = usize::try_from(index.checked_sub(low)?).ok()?;
         self.table.get(place).copied().filter(|slot| *slot != NONE)
     }
-
-    /// The index of a number.
-    pub fn index(&self, slot: u32) -> Option<i64> {
-        self.indices.get(slot as usize).copied()
-    }
 }
 
 #[cfg(test)]
@@ -282,7 +277,6 @@ mod tests {
             prop_assert_eq!(slots.len(), sorted.len());
             for (at, index) in sorted.iter().enumerate() {
                 prop_assert_eq!(slots.slot(*index), Some(at as u32));
-                prop_assert_eq!(slots.index(at as u32), Some(*index));
             }
             prop_assert_eq!(slots.slot(other).is_some(), sorted.contains(&other));
         }
