@@ -58,7 +58,7 @@ impl<'q> Question<'q> {
     fn answer(&self, store: &Store, lanes: &Arc<Lanes>) -> Result<Value, TimelineError> {
         let selection = || Selection::new(Arc::clone(lanes), self.query.get("lanes").map(String::as_str));
         Ok(match self.route {
-            "meta" => json!({ "time_range": store.time_range() }),
+            "meta" => json!({ "time_range": store.time_range()? }),
             "timeline/topology" => value(&timeline::topology(store, lanes)),
             "timeline/phases" => value(&timeline::phases(store, &selection()?, &self.window()?)?),
             "timeline/gpu" => {

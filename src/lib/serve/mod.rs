@@ -19,6 +19,7 @@
 //! prints; what is worth saying goes to [`Notes`].
 
 pub mod access;
+mod advisory;
 mod answer;
 mod answers;
 mod events;

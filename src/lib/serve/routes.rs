@@ -9,7 +9,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 
 use super::query::shown;
-use super::{App, Problem, access, events, guard, meta, metrics, page, rollout, timeline};
+use super::{App, Problem, access, advisory, events, guard, meta, metrics, page, rollout, timeline};
 
 /// A route of the API, as it is listed for people.
 pub(super) struct Route {
@@ -31,6 +31,7 @@ macro_rules! routes {
 routes! {
     "/api/meta" "what the run is and what can be asked of it" meta::meta;
     "/api/metrics" "series of logged metrics and of dump/* (keys=…)" metrics::metrics;
+    "/api/advisory" "what the rules say of the run" advisory::advisory;
     "/api/timeline/topology" "lanes, and engines over time" timeline::topology;
     "/api/timeline/phases" "phases on lanes" timeline::phases;
     "/api/timeline/gpu" "readings of each GPU, thinned" timeline::gpu;

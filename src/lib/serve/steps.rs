@@ -136,6 +136,12 @@ impl Steps {
         Ok(step)
     }
 
+    /// The newest train step that can be read, if any.
+    pub(super) fn newest(&self) -> Option<Arc<OpenStep>> {
+        let (train, _) = self.ids();
+        train.iter().rev().find_map(|&rollout_id| self.step(rollout_id, false).ok())
+    }
+
     /// A step's summary.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::arguments::{X_BUCKETS, drawn, within};
 use super::heatmap::{LaneMetric, lane_maxima};
-use super::paint::{Palette, painted, palette};
-use super::phases::on_lanes;
+use super::lay::on_lanes;
+use super::paint::{Palette, painted};
 use super::{Buckets, Lanes, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
 
@@ -74,7 +74,7 @@ pub fn fleet(
     let selection = Selection::all(Arc::clone(lanes));
     let buckets = Buckets::new(t0, t1, x_buckets);
     let phases = on_lanes(store, &selection, &window, false)?;
-    let palette = palette(&phases);
+    let palette = Palette::of(&phases);
     let cells = painted(&phases, &palette, &buckets);
     let composition = composition(&cells, &palette, x_buckets);
     let maxima = lane_maxima(store, &selection, &window, &buckets, LaneMetric::Util, true)?;

@@ -1,5 +1,6 @@
 //! A row of bytes for each lane: what it did in each part of a window.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use rayon::prelude::*;
@@ -7,9 +8,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::arguments::{X_BUCKETS, drawn, within};
-use super::paint::{painted, palette};
-use super::phases::on_lanes;
-use super::readings::readings;
+use super::lay::on_lanes;
+use super::paint::{Palette, painted};
+use super::readings::{LaneReadings, readings};
 use super::{Buckets, Lane, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
 
@@ -199,7 +200,7 @@ pub fn heatmap(
     let rows = selection.lanes().map(|(index, lane)| row(index, lane)).collect();
     if metric == LaneMetric::Phase {
         let phases = on_lanes(store, selection, &window, false)?;
-        let palette = palette(&phases);
+        let palette = Palette::of(&phases);
         let cells = painted(&phases, &palette, &buckets);
         let names = palette.into_names();
         return Ok(Heatmap { header: header(rows, (t0, t1), None, Some(names)), cells });
@@ -229,7 +230,7 @@ fn cell(value: i32, max: f64) -> u8 {
 }
 
 /// Greatest reading of each lane in each part, lane after lane; [`MISSING`] where there is none. `beyond` adds
-/// lanes that the catalog lacks, where all are selected.
+/// lanes that the catalog lacks, where all are selected, in no particular order.
 pub(super) fn lane_maxima(
     store: &Store,
     selection: &Selection,
@@ -238,20 +239,36 @@ pub(super) fn lane_maxima(
     metric: LaneMetric,
     beyond: bool,
 ) -> Result<Vec<i32>, TimelineError> {
-    let blocks = store.gpu(window)?;
-    let lanes = readings(&blocks, selection, window, beyond);
-    let mut cells = vec![MISSING; lanes.len() * buckets.count()];
-    cells.par_chunks_mut(buckets.count()).zip(&lanes).for_each(|(cells, lane)| {
-        for part in &lane.parts {
-            let values = match metric {
-                LaneMetric::MemMb => &part.mem_mb,
-                LaneMetric::PowerW => &part.power_w,
-                LaneMetric::Util | LaneMetric::Phase => &part.util,
-            };
-            buckets.maxima(&part.ts, values, cells);
+    let selected = selection.lanes().count();
+    let mut cells = vec![MISSING; selected * buckets.count()];
+    // Those that the catalog lacks may be others in each file.
+    let mut more: HashMap<(String, i64), Vec<i32>> = HashMap::new();
+    store.gpu_by_file(window, |blocks| {
+        let lanes = readings(blocks, selection, window, beyond);
+        let (known, unknown) = lanes.split_at(selected.min(lanes.len()));
+        cells
+            .par_chunks_mut(buckets.count())
+            .zip(known)
+            .for_each(|(cells, lane)| raise(lane, metric, buckets, cells));
+        for lane in unknown {
+            let cells = more.entry((lane.node.to_owned(), lane.gpu));
+            raise(lane, metric, buckets, cells.or_insert_with(|| vec![MISSING; buckets.count()]));
         }
-    });
+    })?;
+    more.into_values().for_each(|row| cells.extend(row));
     Ok(cells)
+}
+
+/// Raises the cells of a lane to its readings.
+fn raise(lane: &LaneReadings<'_>, metric: LaneMetric, buckets: &Buckets, cells: &mut [i32]) {
+    for part in &lane.parts {
+        let values = match metric {
+            LaneMetric::MemMb => &part.mem_mb,
+            LaneMetric::PowerW => &part.power_w,
+            LaneMetric::Util | LaneMetric::Phase => &part.util,
+        };
+        buckets.maxima(&part.ts, values, cells);
+    }
 }
 
 #[cfg(test)]

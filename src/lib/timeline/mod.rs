@@ -15,6 +15,7 @@ mod fleet;
 mod gpu;
 mod heatmap;
 mod lanes;
+mod lay;
 pub mod lifecycle;
 pub mod metrics;
 mod outliers;

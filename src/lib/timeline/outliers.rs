@@ -1,5 +1,6 @@
 //! Lanes that stand out, for a person to look at.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::arguments::within;
-use super::phases::on_lanes;
+use super::lay::on_lanes;
 use super::readings::{LaneReadings, readings};
 use super::{Lanes, Selection, TimelineError};
 use crate::telemetry::{MISSING, Store, Window};
@@ -77,9 +78,7 @@ pub fn outliers(
     };
     let mut outliers = match criterion {
         Criterion::LowestUtil => {
-            let blocks = store.gpu(window)?;
-            let lanes = readings(&blocks, &selection, window, true);
-            let mut scored: Vec<_> = lanes.par_iter().filter_map(lowest_util).collect();
+            let mut scored = lowest_util(store, &selection, window)?;
             scored.sort_by(ascending);
             scored
         }
@@ -93,8 +92,25 @@ pub fn outliers(
     Ok(Outliers { outliers })
 }
 
-fn lowest_util(lane: &LaneReadings<'_>) -> Option<Outlier> {
-    let (mut sum, mut count) = (0_i64, 0_i64);
+fn lowest_util(store: &Store, selection: &Selection, window: &Window) -> Result<Vec<Outlier>, TimelineError> {
+    let mut sums: HashMap<(String, i64), (i64, i64)> = HashMap::new();
+    store.gpu_by_file(window, |blocks| {
+        let lanes = readings(blocks, selection, window, true);
+        let of_file: Vec<_> = lanes.par_iter().map(|lane| (lane.node, lane.gpu, sum(lane))).collect();
+        for (node, gpu, (sum, count)) in of_file {
+            let lane = sums.entry((node.to_owned(), gpu)).or_default();
+            *lane = (lane.0 + sum, lane.1 + count);
+        }
+    })?;
+    let scored = sums.into_iter().filter(|(_, (_, count))| *count > 0);
+    Ok(scored
+        .map(|((node, gpu), (sum, count))| Outlier { node, gpu, score: sum as f64 / count as f64 })
+        .collect())
+}
+
+/// Sum and number of a lane's readings of utilisation.
+fn sum(lane: &LaneReadings<'_>) -> (i64, i64) {
+    let (mut sum, mut count) = (0, 0);
     for part in &lane.parts {
         // Without a branch for each reading, so that the compiler can take several at once.
         for &util in part.util.iter() {
@@ -103,8 +119,7 @@ fn lowest_util(lane: &LaneReadings<'_>) -> Option<Outlier> {
             count += i64::from(there);
         }
     }
-    let score = (count > 0).then(|| sum as f64 / count as f64)?;
-    Some(Outlier { node: lane.node.to_owned(), gpu: lane.gpu, score })
+    (sum, count)
 }
 
 fn slowest_phase(
@@ -114,11 +129,18 @@ fn slowest_phase(
     name: &str,
 ) -> Result<Vec<Outlier>, TimelineError> {
     let phases = on_lanes(store, selection, window, true)?;
-    let Some(number) = phases.names().iter().position(|known| known == name) else { return Ok(Vec::new()) };
+    let of_name: Vec<bool> = phases
+        .kind_names()
+        .map(|number| phases.names().get(number).is_some_and(|known| known == name))
+        .collect();
     let scored = phases.by_lane().filter_map(|(node, gpu, pieces)| {
-        let of_name = pieces.iter().filter(|piece| piece.name as usize == number);
-        let (sum, count) =
-            of_name.fold((0.0, 0_u32), |(sum, count), piece| (sum + (piece.t1 - piece.t0), count + 1));
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for piece in pieces {
+            if of_name.get(piece.kind as usize) == Some(&true) {
+                sum += piece.t1 - piece.t0;
+                count += 1;
+            }
+        }
         let score = (count > 0).then(|| sum / f64::from(count))?;
         Some(Outlier { node: node.to_owned(), gpu, score })
     });
