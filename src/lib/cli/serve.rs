@@ -18,7 +18,7 @@ use super::context::{Context, say};
 use super::exit::{CliError, Exit};
 use crate::demo;
 use crate::serve::access::Token;
-use crate::serve::{Access, App, Level, Notes, Settings, listen, router};
+use crate::serve::{Access, App, Level, Notes, Settings, listen, router, shrunk};
 
 /// The tool's name in messages.
 const TOOL: &str = "miles serve";
@@ -92,6 +92,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     if !(0.0..=1.0).contains(&args.low_mfu_threshold) {
         return Err(CliError::usage("--low-mfu-threshold is a fraction, 0 to 1"));
     }
+    shrunk::survive();
     let access = access(args)?;
     let notes = notes(args);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(64).build();

@@ -10,6 +10,7 @@
 //! | `steps` | steps held open |
 //! | `events`, `follow` | what changed, told while a run is being written |
 //! | [`access`] | who may ask |
+//! | [`shrunk`] | files that are cut while they are read |
 //! | `guard` | limits, security headers, the log line |
 //! | [`listen`] | sockets |
 //!
@@ -36,6 +37,7 @@ mod query;
 mod rollout;
 mod routes;
 mod rows;
+pub mod shrunk;
 mod steps;
 mod timeline;
 
@@ -148,7 +150,16 @@ impl App {
     ) -> Result<Response, Problem> {
         let encoding = Encoding::of(headers);
         let this = Arc::clone(self);
-        let answer = self.answers.get(&self.pool, key, version, move || work(&this)).await?;
+        let work = move || {
+            let before = shrunk::faults();
+            let made = work(&this);
+            if shrunk::faults() == before {
+                made
+            } else {
+                Err(Problem::later("a file was cut while it was read"))
+            }
+        };
+        let answer = self.answers.get(&self.pool, key, version, work).await?;
         if answer.must_compress(encoding) && !answer.is_known(headers) {
             let answer = Arc::clone(&answer);
             self.pool.run(move || answer.compress(encoding)).await?;

@@ -20,9 +20,11 @@ const MOST_ONCE: usize = 1000;
 #[derive(Clone)]
 pub struct Notes(Arc<Inner>);
 
+type Tell = dyn Fn(Level, &str) + Send + Sync;
+
 struct Inner {
     told: Mutex<HashSet<String>>,
-    tell: Box<dyn Fn(Level, &str) + Send + Sync>,
+    tell: Box<Tell>,
 }
 
 impl Notes {

@@ -128,8 +128,9 @@ mod tests {
 
     #[test]
     fn truncated_is_the_last_column_where_no_trainer_saw_the_step() {
+        let columns = summary::COLUMNS;
         let names = |has_train| -> Vec<&str> {
-            column_order(has_train).into_iter().map(|i| &*summary::COLUMNS[i].name).collect()
+            column_order(has_train).into_iter().map(|i| &*columns[i].name).collect()
         };
         assert_eq!(names(true)[18], "truncated");
         assert_eq!(names(false).last(), Some(&"truncated"));
