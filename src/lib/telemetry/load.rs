@@ -77,9 +77,10 @@ pub(super) fn read<C: Columns>(opened: &Opened, start: u64, end: u64, at_line: b
     let from = if at_line { start } else { start.saturating_sub(1) };
     let mut lines = Lines::new(opened.range(from, u64::MAX), from);
     let mut reader = Reader::<C> {
-        shapes: Shapes::new(C::HOLES),
+        shapes: Shapes::new(),
         subjects: Vec::new(),
         builder: C::Builder::default(),
+        rows: 0,
         tally: Tally::default(),
         scratch: String::new(),
     };
@@ -90,6 +91,7 @@ pub(super) fn read<C: Columns>(opened: &Opened, start: u64, end: u64, at_line: b
             return Ok(Part { block: reader.builder.finish(), tally: reader.tally, end: None });
         }
     }
+    // A stretch can begin in the middle of a line that another one reads.
     while lines.offset() < end {
         let Some(region) = lines.next_region()? else { break };
         let Some(bytes) = region.bytes else {
@@ -99,16 +101,22 @@ pub(super) fn read<C: Columns>(opened: &Opened, start: u64, end: u64, at_line: b
         };
         let wanted = usize::try_from(end - region.offset).unwrap_or(usize::MAX);
         let read = reader.region(bytes, region.offset, wanted);
+        if done.is_none() && reader.rows > 0 {
+            let left = (wanted - read.min(wanted)) as u128 * reader.rows as u128;
+            // Lines vary little in length; a few per cent too much cost no memory until they are used.
+            reader.builder.reserve((left / read.max(1) as u128 * 103 / 100) as usize);
+        }
         done = Some(region.offset + read as u64);
     }
     Ok(Part { block: reader.builder.finish(), tally: reader.tally, end: done })
 }
 
 struct Reader<C: Columns> {
-    shapes: Shapes,
+    shapes: Shapes<C>,
     /// What the lines of each shape are about.
     subjects: Vec<u32>,
     builder: C::Builder,
+    rows: usize,
     tally: Tally,
     scratch: String,
 }
@@ -122,6 +130,7 @@ impl<C: Columns> Reader<C> {
             if let Some((shape, numbers, length)) = self.shapes.read(rest) {
                 if let Some(&subject) = self.subjects.get(shape as usize) {
                     self.builder.push(subject, &numbers);
+                    self.rows += 1;
                 }
                 at += length;
                 continue;
@@ -143,6 +152,7 @@ impl<C: Columns> Reader<C> {
         match self.builder.read(&decoded.record) {
             Ok((subject, numbers)) => {
                 self.builder.push(subject, &numbers);
+                self.rows += 1;
                 if decoded.record.extra().is_empty() && self.shapes.learn(line, &numbers).is_some() {
                     self.subjects.push(subject);
                 }
@@ -163,4 +173,211 @@ pub(super) fn whole_lines(
         each(line.offset, line.bytes);
     }
     Ok(lines.offset())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use crate::telemetry::column::{
+        EngineBlock, GpuBlock, MISSING, PhaseBlock, ProcessBlock, TrajectoryBlock,
+    };
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use std::fs;
+
+    /// A row as text, so that rows of all streams can be compared.
+    fn rows_of(blocks: &[Rows]) -> Vec<String> {
+        let mut rows: Vec<String> = blocks.iter().flat_map(|rows| rows.0.clone()).collect();
+        rows.sort();
+        rows
+    }
+
+    #[derive(Debug)]
+    struct Rows(Vec<String>);
+
+    trait Shown: Columns {
+        fn shown(&self) -> Vec<String>;
+    }
+
+    impl Shown for GpuBlock {
+        fn shown(&self) -> Vec<String> {
+            let mut out = Vec::new();
+            for lane in self.lanes() {
+                for row in 0..lane.ts.len() {
+                    let (ts, util) = (lane.ts[row], lane.util[row]);
+                    out.push(format!(
+                        "{ts:?} {} {} {util} {} {}",
+                        lane.node, lane.gpu, lane.mem_mb[row], lane.power_w[row]
+                    ));
+                }
+            }
+            out
+        }
+    }
+
+    impl Shown for EngineBlock {
+        fn shown(&self) -> Vec<String> {
+            let mut out = Vec::new();
+            for series in self.series() {
+                for (ts, value) in series.ts.iter().zip(series.value) {
+                    out.push(format!(
+                        "{ts:?} {} {} {:?} {value:?}",
+                        series.addr, series.metric, series.labels
+                    ));
+                }
+            }
+            out
+        }
+    }
+
+    impl Shown for ProcessBlock {
+        fn shown(&self) -> Vec<String> {
+            self.rows().map(|row| format!("{row:?}")).collect()
+        }
+    }
+
+    impl Shown for TrajectoryBlock {
+        fn shown(&self) -> Vec<String> {
+            self.rows().map(|row| format!("{row:?}")).collect()
+        }
+    }
+
+    impl Shown for PhaseBlock {
+        fn shown(&self) -> Vec<String> {
+            self.closed().chain(self.open()).map(|row| format!("{row:?}")).collect()
+        }
+    }
+
+    /// What the patient reader alone makes of the text, and how many lines it cannot read.
+    fn slowly<C: Shown>(text: &[u8]) -> (Vec<String>, u64) {
+        let mut builder = C::Builder::default();
+        let mut damaged = 0;
+        let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        for line in text[..complete].split(|byte| *byte == b'\n') {
+            match decode(C::STREAM, line, &mut String::new()) {
+                Ok(None) => {}
+                Ok(Some(decoded)) => match builder.read(&decoded.record) {
+                    Ok((subject, numbers)) => builder.push(subject, &numbers),
+                    Err(_) => damaged += 1,
+                },
+                Err(_) => damaged += 1,
+            }
+        }
+        (rows_of(&[Rows(builder.finish().shown())]), damaged)
+    }
+
+    fn check<C: Shown>(text: &[u8], cuts: &[usize]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        fs::write(&path, text).unwrap();
+        let opened = Opened::open(&path).unwrap().unwrap();
+        let mut ends: Vec<u64> = cuts.iter().map(|cut| (cut % (text.len() + 1)) as u64).collect();
+        ends.extend([0, text.len() as u64]);
+        ends.sort();
+        ends.dedup();
+        let parts: Vec<_> =
+            ends.windows(2).map(|at| read::<C>(&opened, at[0], at[1], at[0] == 0).unwrap()).collect();
+        let damaged: u64 = parts.iter().map(|part| part.tally.lines).sum();
+        // Markers are matched within a block, so blocks are joined before they are compared.
+        let mut joined = C::Builder::default();
+        parts.iter().for_each(|part| joined.absorb(&part.block));
+        let (rows, slow_damaged) = slowly::<C>(text);
+        assert_eq!(rows_of(&[Rows(joined.finish().shown())]), rows);
+        assert_eq!(damaged, slow_damaged);
+        let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+        assert_eq!(parts.iter().filter_map(|part| part.end).max().unwrap_or(0), complete);
+    }
+
+    /// Lines as writers write them, the same with odd values, and no lines at all.
+    fn lines() -> impl Strategy<Value = Vec<u8>> {
+        let number = || {
+            prop_oneof![
+                (0_i64..2000).prop_map(|n| n.to_string()),
+                any::<f64>().prop_map(|x| format!("{x:?}")),
+                (1.7e9_f64..1.8e9).prop_map(|x| format!("{x}")),
+                (0_u32..40).prop_map(|x| format!("{}.25", 1_769_900_000 + x)),
+                select(vec![
+                    "-1.0",
+                    "-1",
+                    "0",
+                    "null",
+                    "NaN",
+                    "-Infinity",
+                    "1e3",
+                    "\"7\"",
+                    "007",
+                    "9007199254740993",
+                    "1.",
+                    "[1]"
+                ])
+                .prop_map(str::to_owned),
+            ]
+        };
+        let text = || select(vec!["n", "m", "a b", "é", "\\n", "\\ud83d", "x\\\"util\\\":5", "rollout"]);
+        let line = (
+            select(vec![0, 0, 0, 1, 1, 2, 3, 4, 5]),
+            proptest::collection::vec(number(), 4),
+            text(),
+            text(),
+            any::<bool>(),
+        );
+        let line = line.prop_map(|(kind, n, a, b, spaced)| {
+            let line = match kind {
+                0 => format!(r#"{{"ts":{},"node":"{a}","gpu":0,"util":{},"mem_mb":{},"power_w":{}}}"#, n[0], n[1], n[2], n[3]),
+                1 => format!(r#"{{"ts":{},"addr":"{a}","metric":"{b}","labels":{{"value":"{a}"}},"value":{}}}"#, n[0], n[1]),
+                2 => format!(r#"{{"ts":{},"addr":"{a}","metric":"{b}","labels":{{}},"value":{}}}"#, n[0], n[1]),
+                3 => format!(r#"{{"name":"{a}","t0":{},"t1":{},"node":"{b}","gpus":[0],"rank":0,"role":"train"}}"#, n[0], n[1]),
+                4 => format!(r#"{{"ts":{},"kind":"gen_end","sample_index":{},"group_index":{},"turn":1,"weight_version":"{a}","detail":"{b}"}}"#, n[0], n[1], n[2]),
+                _ => format!(r#"{{"ts":{},"node":"{a}","gpu":1,"pid":{},"name":"{b}","mem_mb":{}}}"#, n[0], n[1], n[2]),
+            };
+            if spaced { line.replace(':', ": ").replace(',', ", ") } else { line }.into_bytes()
+        });
+        let odd = prop_oneof![
+            8 => line,
+            1 => proptest::collection::vec(any::<u8>(), 0..12),
+            1 => select(vec![&b""[..], b"{}", b"\0\0\0", b"[1]", br#"{"ts":1,"n{"ts":2}"#, br#"{"ts":1,"util":2,"util":3,"node":"n","gpu":0}"#])
+                .prop_map(<[u8]>::to_vec),
+        ];
+        proptest::collection::vec((odd, select(vec![&b"\n"[..], b"\n", b"\n", b"\r\n", b""])), 0..30)
+            .prop_map(|lines| {
+                lines.into_iter().flat_map(|(line, end)| [line, end.to_vec()].concat()).collect()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn however_a_file_is_cut_its_rows_are_those_of_the_patient_reader(
+            text in lines(),
+            cuts in proptest::collection::vec(any::<usize>(), 0..6),
+        ) {
+            check::<GpuBlock>(&text, &cuts);
+            check::<EngineBlock>(&text, &cuts);
+            check::<PhaseBlock>(&text, &cuts);
+            check::<TrajectoryBlock>(&text, &cuts);
+            check::<ProcessBlock>(&text, &cuts);
+        }
+    }
+
+    #[test]
+    fn a_label_with_the_name_of_a_hole_is_no_value() {
+        let text = br#"{"ts":1,"addr":"a","metric":"m","labels":{"value":7},"value":7.0}
+{"ts":1,"addr":"a","metric":"m","labels":{"value":9},"value":7.0}
+{"ts":2,"labels":{},"addr":"a","metric":"m","value":1}
+{"ts":2,"value":1,"addr":"a","metric":"m","labels":{}}
+"#;
+        check::<EngineBlock>(text, &[]);
+        assert_eq!(slowly::<EngineBlock>(text), (vec!["2.0 a m [] 1.0".into(), "2.0 a m [] 1.0".into()], 2));
+    }
+
+    #[test]
+    fn a_reading_that_is_missing_or_too_large_is_missing() {
+        let text = b"{\"ts\":1,\"node\":\"n\",\"gpu\":0,\"util\":null,\"mem_mb\":9999999999,\"power_w\":5}\n";
+        assert_eq!(slowly::<GpuBlock>(text).0, [format!("1.0 n 0 {MISSING} {MISSING} 5")]);
+        check::<GpuBlock>(text, &[]);
+        let record = decode(GpuBlock::STREAM, &text[..text.len() - 1], &mut String::new())
+            .unwrap()
+            .map(|d| matches!(d.record, Record::GpuUtil(_)));
+        assert_eq!(record, Some(true));
+    }
 }

@@ -1,48 +1,62 @@
-//! JSON numbers at the front of a byte slice, read without a copy.
+//! JSON numbers at the front of a byte slice, read without a copy and almost without a branch.
 //!
 //! Only what can be read exactly and at once is read here; anything else is `None`, and the line goes
 //! to the patient reader. A number that this reads has the value that serde_json gives it.
 
-/// Powers of ten that a float holds exactly.
-const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-    1e19, 1e20, 1e21, 1e22,
-];
-
-/// Integers up to this are floats without rounding.
-const EXACT: u64 = 1 << 53;
-
 /// Digits that always fit 64 bits.
 const SAFE_DIGITS: usize = 19;
+
+/// Largest power of five that fits 64 bits.
+const MOST_DECIMALS: usize = 27;
+
+/// `10^n` for what one look at eight bytes can add.
+const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// `5^-n` as its 64 leading bits, rounded down, and how far they are shifted: the number is
+/// `bits * 2^-(63 + shift)`.
+const FIFTHS: [(u64, i32); MOST_DECIMALS + 1] = fifths();
+
+const fn fifths() -> [(u64, i32); MOST_DECIMALS + 1] {
+    let mut table = [(1 << 63, 0); MOST_DECIMALS + 1];
+    let mut power: u64 = 1;
+    let mut n = 1;
+    while n <= MOST_DECIMALS {
+        power *= 5;
+        let shift = 64 - power.leading_zeros();
+        // `2^(63 + shift) / power`, whose dividend has up to 127 bits.
+        table[n] = (((1_u128 << (63 + shift)) / power as u128) as u64, shift as i32);
+        n += 1;
+    }
+    table
+}
 
 /// A float and what follows it.
 pub(super) fn float(text: &[u8]) -> Option<(f64, &[u8])> {
     let (negative, digits) = sign(text);
-    let (whole, after) = digits_of(digits, 0)?;
-    let (mantissa, count, decimals, rest) = match after.split_first() {
-        Some((b'.', fraction)) => {
-            let (mantissa, rest) = digits_of_fraction(fraction, whole)?;
-            let decimals = fraction.len() - rest.len();
-            (mantissa, digits.len() - rest.len() - 1, decimals, rest)
+    let (mantissa, count) = whole(digits)?;
+    let mut rest = digits.get(count..)?;
+    let (mut mantissa, mut total, mut decimals) = (mantissa, count, 0);
+    if let Some((b'.', fraction)) = rest.split_first() {
+        (mantissa, decimals) = digits_of(fraction, mantissa);
+        total += decimals;
+        rest = fraction.get(decimals..)?;
+        if decimals == 0 {
+            return None;
         }
-        _ => (whole, digits.len() - after.len(), 0, after),
-    };
-    if matches!(rest.first(), Some(b'e' | b'E' | b'.' | b'0'..=b'9')) || count > SAFE_DIGITS {
+    }
+    if total > SAFE_DIGITS || decimals > MOST_DECIMALS || matches!(rest.first(), Some(b'e' | b'E')) {
         return slow_float(text);
     }
-    let value = match POWERS.get(decimals) {
-        // Both are exact, so the one division rounds once and right.
-        Some(power) if mantissa <= EXACT => mantissa as f64 / power,
-        _ => return slow_float(text),
-    };
+    let Some(value) = scaled(mantissa, decimals) else { return slow_float(text) };
     Some((if negative { -value } else { value }, rest))
 }
 
 /// An integer and what follows it; `None` also for a number with a fraction or an exponent.
 pub(super) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     let (negative, digits) = sign(text);
-    let (magnitude, rest) = digits_of(digits, 0)?;
-    if digits.len() - rest.len() >= SAFE_DIGITS || matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
+    let (magnitude, count) = whole(digits)?;
+    let rest = digits.get(count..)?;
+    if count >= SAFE_DIGITS || matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
         return None;
     }
     let magnitude = i64::try_from(magnitude).ok()?;
@@ -56,24 +70,74 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// The digits before a point: at least one, no zero in front of others.
-fn digits_of(text: &[u8], start: u64) -> Option<(u64, &[u8])> {
-    let (first, second) = (text.first()?, text.get(1));
-    if !first.is_ascii_digit() || (*first == b'0' && second.is_some_and(u8::is_ascii_digit)) {
-        return None;
-    }
-    digits_of_fraction(text, start)
+/// Value and count of the digits before a point: at least one, no zero in front of others.
+fn whole(text: &[u8]) -> Option<(u64, usize)> {
+    let (value, count) = digits_of(text, 0);
+    (count == 1 || (count > 1 && text.first() != Some(&b'0'))).then_some((value, count))
 }
 
-/// At least one digit. Wraps beyond 19, which the caller counts.
-fn digits_of_fraction(text: &[u8], start: u64) -> Option<(u64, &[u8])> {
-    let mut value = start;
-    let mut at = 0;
-    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        value = value.wrapping_mul(10).wrapping_add(digit.into());
-        at += 1;
+/// The digits at the front of `text` behind those of `value`, and how many there are. The value wraps
+/// beyond 19 digits, which the caller counts.
+fn digits_of(text: &[u8], mut value: u64) -> (u64, usize) {
+    let mut count = 0;
+    loop {
+        let rest = text.get(count..).unwrap_or_default();
+        let chunk = match rest.first_chunk() {
+            Some(chunk) => *chunk,
+            None => {
+                let mut chunk = [0; 8];
+                chunk.iter_mut().zip(rest).for_each(|(slot, byte)| *slot = *byte);
+                chunk
+            }
+        };
+        let (digits, found) = eight(u64::from_le_bytes(chunk));
+        let Some(ten) = TENS.get(found) else { return (value, count) };
+        value = value.wrapping_mul(*ten).wrapping_add(digits);
+        count += found;
+        if found < 8 {
+            return (value, count);
+        }
     }
-    (at > 0).then_some((value, text.get(at..)?))
+}
+
+/// Value and count of the digits at the front of eight bytes, the first of which is the lowest.
+fn eight(bytes: u64) -> (u64, usize) {
+    let digits = bytes ^ 0x3030_3030_3030_3030;
+    // The high bit of every byte that is no digit.
+    let other = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    let count = (other.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits move to the end; what comes in before them are zeros.
+    let aligned = digits << (64 - 8 * count);
+    let pairs = aligned.wrapping_mul(10).wrapping_add(aligned >> 8);
+    let low = (pairs & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
+    let high = ((pairs >> 16) & 0x0000_00FF_0000_00FF).wrapping_mul(0x0000_2710_0000_0001);
+    (low.wrapping_add(high) >> 32, count)
+}
+
+/// `mantissa * 10^-decimals` rounded right, or `None` in the rare case that 64 bits do not decide.
+fn scaled(mantissa: u64, decimals: usize) -> Option<f64> {
+    if mantissa == 0 {
+        return Some(0.0);
+    }
+    let &(fifth, shift) = FIFTHS.get(decimals)?;
+    let zeros = mantissa.leading_zeros();
+    let product = u128::from(mantissa << zeros) * u128::from(fifth);
+    // `fifth` is less than one too small, so the true upper half is this or, with what follows it,
+    // less than one more.
+    let upper = (product >> 64) as u64;
+    let spare = 11 - upper.leading_zeros();
+    let (kept, cut, half) = (upper >> spare, upper & ((1 << spare) - 1), 1 << (spare - 1));
+    if cut == half || cut + 1 == half {
+        return None;
+    }
+    let kept = kept + u64::from(cut > half);
+    let exponent = spare as i32 + 1 - zeros as i32 - decimals as i32 - shift;
+    // The value is `kept * 2^exponent` with 53 bits in `kept`; a carry into the 54th raises the exponent.
+    let biased = u64::try_from(exponent + 1075).ok()?;
+    Some(f64::from_bits((biased << 52) + kept - (1 << 52)))
 }
 
 /// Whatever the standard library reads, if its text is a JSON number.
@@ -85,11 +149,9 @@ fn slow_float(text: &[u8]) -> Option<(f64, &[u8])> {
         .unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     let number = str::from_utf8(number).ok()?;
-    // What Rust takes and JSON does not: a point without digits on both sides. The sign and the
-    // zeros in front were checked by the caller.
-    let value: f64 = number.parse().ok()?;
-    let bare_point = number.ends_with('.') || number.contains(".e") || number.contains(".E");
-    (value.is_finite() && !bare_point).then_some((value, rest))
+    // The caller has seen the digits up to the exponent, so that this cannot be what Rust takes and
+    // JSON does not.
+    number.parse().ok().filter(|value: &f64| value.is_finite()).map(|value| (value, rest))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! not, or whose numbers are not plain, goes to `decode` again: this reader never guesses.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 
 use super::number::{float, integer};
 
@@ -39,6 +40,12 @@ impl Hole {
     }
 }
 
+/// A kind of line with holes. At most [`MOST_HOLES`].
+pub(super) trait Holes {
+    /// The holes in the order in which they stand in a line.
+    const HOLES: &'static [Hole];
+}
+
 /// The numbers of a line, in the order of the holes: bits of an `f64`, or an `i64`.
 pub(super) type Numbers = [u64; MOST_HOLES];
 
@@ -46,16 +53,16 @@ pub(super) type Numbers = [u64; MOST_HOLES];
 #[derive(Debug)]
 struct Shape {
     pieces: Box<[u8]>,
-    /// End of each piece in `pieces`.
-    ends: [u32; MOST_HOLES + 1],
+    /// Length of each piece in `pieces`.
+    lengths: [u32; MOST_HOLES + 1],
     /// The shape that followed this one last time.
     next: u32,
 }
 
 /// The shapes of one stream that were met so far.
 #[derive(Debug)]
-pub(super) struct Shapes {
-    holes: &'static [Hole],
+pub(super) struct Shapes<H> {
+    holes: PhantomData<H>,
     shapes: Vec<Shape>,
     by_pieces: HashMap<Box<[u8]>, u32>,
     last: u32,
@@ -66,11 +73,11 @@ pub(super) struct Shapes {
     scratch: Vec<u8>,
 }
 
-impl Shapes {
-    pub(super) fn new(holes: &'static [Hole]) -> Self {
-        debug_assert!(holes.len() <= MOST_HOLES);
+impl<H: Holes> Shapes<H> {
+    pub(super) fn new() -> Self {
+        const { assert!(H::HOLES.len() <= MOST_HOLES) }
         Self {
-            holes,
+            holes: PhantomData,
             shapes: Vec::new(),
             by_pieces: HashMap::new(),
             last: 0,
@@ -107,10 +114,10 @@ impl Shapes {
     /// Answers the number that lines of this shape will be given, or `None` when it cannot be one.
     pub(super) fn learn(&mut self, line: &[u8], numbers: &Numbers) -> Option<u32> {
         let mut pieces = Vec::new();
-        let (ends, found) = self.cut(line, &mut pieces)?;
+        let (lengths, found) = self.cut(line, &mut pieces)?;
         // A key that is there twice may be inside a nested object, and its number not the field's.
         let once = |hole: &Hole| memchr::memmem::find_iter(line, hole.key).count() == 1;
-        if found != *numbers || !self.holes.iter().all(once) {
+        if found != *numbers || !H::HOLES.iter().all(once) {
             return None;
         }
         if self.shapes.len() >= MOST_SHAPES || self.by_pieces.contains_key(pieces.as_slice()) {
@@ -118,7 +125,7 @@ impl Shapes {
         }
         let id = u32::try_from(self.shapes.len()).ok()?;
         let pieces = pieces.into_boxed_slice();
-        self.shapes.push(Shape { pieces: pieces.clone(), ends, next: id });
+        self.shapes.push(Shape { pieces: pieces.clone(), lengths, next: id });
         self.by_pieces.insert(pieces, id);
         if let Some(last) = self.shapes.get_mut(self.last as usize) {
             last.next = id;
@@ -127,39 +134,43 @@ impl Shapes {
         Some(id)
     }
 
-    /// Cuts the numbers out of `line`. Its pieces go to `pieces`, one after the other; answers where each
-    /// ends, and the numbers.
+    /// Cuts the numbers out of `line`. Its pieces go to `pieces`, one after the other; answers how long
+    /// each is, and the numbers.
     fn cut(&self, line: &[u8], pieces: &mut Vec<u8>) -> Option<([u32; MOST_HOLES + 1], Numbers)> {
-        let mut ends = [0; MOST_HOLES + 1];
+        let mut lengths = [0; MOST_HOLES + 1];
         let mut numbers = [0; MOST_HOLES];
         let mut rest = line;
-        for ((hole, end), value) in self.holes.iter().zip(&mut ends).zip(&mut numbers) {
+        for ((hole, length), value) in H::HOLES.iter().zip(&mut lengths).zip(&mut numbers) {
             let mut key_end = find(rest, hole.key)? + hole.key.len();
             // Python's default separators have a space here.
             key_end += rest.get(key_end..)?.iter().take_while(|byte| **byte == b' ').count();
             pieces.extend_from_slice(rest.get(..key_end)?);
-            *end = u32::try_from(pieces.len()).ok()?;
+            *length = u32::try_from(key_end).ok()?;
             (*value, rest) = number(rest.get(key_end..)?, hole.integer)?;
         }
         pieces.extend_from_slice(rest);
-        *ends.get_mut(self.holes.len())? = u32::try_from(pieces.len()).ok()?;
-        Some((ends, numbers))
+        *lengths.get_mut(H::HOLES.len())? = u32::try_from(rest.len()).ok()?;
+        Some((lengths, numbers))
     }
 
     /// The numbers of the line at the front of `text` and its length, if it is of this shape.
+    #[inline]
     fn of_shape(&mut self, text: &[u8], shape: u32) -> Option<(Numbers, usize)> {
         let shape = self.shapes.get(shape as usize)?;
+        let mut pieces = &*shape.pieces;
+        let mut piece = |length: u32| {
+            let (piece, rest) = pieces.split_at_checked(length as usize)?;
+            pieces = rest;
+            Some(piece)
+        };
         let mut numbers = [0; MOST_HOLES];
         let mut rest = text;
-        let mut start = 0;
-        for (index, ((hole, &end), value)) in self.holes.iter().zip(&shape.ends).zip(&mut numbers).enumerate()
-        {
-            let end = end as usize;
-            rest = rest.strip_prefix(shape.pieces.get(start..end)?)?;
-            start = end;
+        for (index, hole) in H::HOLES.iter().enumerate() {
+            rest = behind(rest, piece(*shape.lengths.get(index)?)?)?;
+            let value = numbers.get_mut(index)?;
             if index == 0 {
                 // The byte behind it must not continue the number.
-                if let Some(after) = rest.strip_prefix(self.first_text.as_slice())
+                if let Some(after) = behind(rest, &self.first_text)
                     && matches!(after.first(), Some(b',' | b'}'))
                     && !self.first_text.is_empty()
                 {
@@ -178,12 +189,37 @@ impl Shapes {
                 (*value, rest) = number(rest, hole.integer)?;
             }
         }
-        rest = rest.strip_prefix(shape.pieces.get(start..)?)?;
-        rest = rest.strip_prefix(b"\n")?;
-        Some((numbers, text.len() - rest.len()))
+        rest = behind(rest, piece(*shape.lengths.get(H::HOLES.len())?)?)?;
+        (rest.first() == Some(&b'\n')).then_some((numbers, text.len() - rest.len() + 1))
     }
 }
 
+/// What follows `piece` in `text`. Pieces are short, and a call to compare them costs more than that.
+#[inline]
+fn behind<'t>(text: &'t [u8], piece: &[u8]) -> Option<&'t [u8]> {
+    let (front, rest) = text.split_at_checked(piece.len())?;
+    same(front, piece).then_some(rest)
+}
+
+/// Whether two slices of equal length are equal, by words that overlap at the end.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if let (Some(a_end), Some(b_end)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+        let differ =
+            words.fold(0, |differ, (a, b)| differ | (u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b)));
+        return differ | (u64::from_ne_bytes(*a_end) ^ u64::from_ne_bytes(*b_end)) == 0;
+    }
+    if let (Some(a_start), Some(b_start), Some(a_end), Some(b_end)) =
+        (a.first_chunk::<4>(), b.first_chunk::<4>(), a.last_chunk::<4>(), b.last_chunk::<4>())
+    {
+        let start = u32::from_ne_bytes(*a_start) ^ u32::from_ne_bytes(*b_start);
+        return start | (u32::from_ne_bytes(*a_end) ^ u32::from_ne_bytes(*b_end)) == 0;
+    }
+    a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+#[inline]
 fn number(text: &[u8], is_integer: bool) -> Option<(u64, &[u8])> {
     if is_integer {
         integer(text).map(|(value, rest)| (value.cast_unsigned(), rest))
@@ -201,7 +237,12 @@ fn find(text: &[u8], key: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const HOLES: [Hole; 2] = [Hole::float("\"ts\":"), Hole::integer("\"n\":")];
+    #[derive(Debug)]
+    struct Lines;
+
+    impl Holes for Lines {
+        const HOLES: &'static [Hole] = &[Hole::float("\"ts\":"), Hole::integer("\"n\":")];
+    }
 
     fn value(numbers: Numbers) -> (f64, i64) {
         (f64::from_bits(numbers[0]), numbers[1].cast_signed())
@@ -209,16 +250,16 @@ mod tests {
 
     #[test]
     fn a_learned_shape_reads_other_numbers_and_nothing_else() {
-        let mut shapes = Shapes::new(&HOLES);
+        let mut shapes = Shapes::<Lines>::new();
         assert!(shapes.read(b"{\"ts\":1,\"n\":2}\n").is_none());
         let numbers = [1.5_f64.to_bits(), 2, 0, 0];
         let first = shapes.learn(br#"{"ts":1.5,"a":"x","n":2}"#, &numbers).unwrap();
         let second = shapes.learn(br#"{"ts":1.5,"a":"y","n":2}"#, &numbers).unwrap();
         let mut read =
             |line: &str| shapes.read(line.as_bytes()).map(|(id, n, length)| (id, value(n), length));
-        assert_eq!(read("{\"ts\":7,\"a\":\"x\",\"n\":-9}\n..."), Some((first, (7.0, -9), 25)));
-        assert_eq!(read("{\"ts\":7,\"a\":\"y\",\"n\":1}\n"), Some((second, (7.0, 1), 24)));
-        assert_eq!(read("{\"ts\":70,\"a\":\"x\",\"n\":1}\n"), Some((first, (70.0, 1), 25)));
+        assert_eq!(read("{\"ts\":7,\"a\":\"x\",\"n\":-9}\n..."), Some((first, (7.0, -9), 24)));
+        assert_eq!(read("{\"ts\":7,\"a\":\"y\",\"n\":1}\n"), Some((second, (7.0, 1), 23)));
+        assert_eq!(read("{\"ts\":70,\"a\":\"x\",\"n\":1}\n"), Some((first, (70.0, 1), 24)));
         for other in [
             "{\"ts\":7,\"a\":\"z\",\"n\":1}\n",
             "{\"ts\":7,\"a\":\"x\",\"n\":1.5}\n",
@@ -236,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_plain_has_no_shape() {
-        let mut shapes = Shapes::new(&HOLES);
+        let mut shapes = Shapes::<Lines>::new();
         let numbers = [1.0_f64.to_bits(), 1, 0, 0];
         for line in [
             r#"{"n":1,"ts":1}"#,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::group::{Grouping, ascending, span};
 use super::{Build, Columns, Lacks};
 use crate::record::{Record, Stream};
-use crate::telemetry::shape::{Hole, Numbers};
+use crate::telemetry::shape::{Hole, Holes, Numbers};
 
 /// Rows of `engine_series`, those of one (address, metric, labels) together.
 #[derive(Debug, Default)]
@@ -74,9 +74,12 @@ impl EngineBlock {
     }
 }
 
+impl Holes for EngineBlock {
+    const HOLES: &'static [Hole] = &[Hole::float("\"ts\":"), Hole::float("\"value\":")];
+}
+
 impl Columns for EngineBlock {
     const STREAM: Stream = Stream::EngineSeries;
-    const HOLES: &'static [Hole] = &[Hole::float("\"ts\":"), Hole::float("\"value\":")];
     type Builder = EngineBuilder;
 
     fn rows(&self) -> usize {
@@ -126,6 +129,12 @@ impl Build<EngineBlock> for EngineBuilder {
         let key = Key { metric, addr, labels: labels.into_iter().collect() };
         let value = sample.value.unwrap_or(f64::NAN);
         Ok((self.series(key), [ts.to_bits(), value.to_bits(), 0, 0]))
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.series.reserve(rows);
+        self.ts.reserve(rows);
+        self.value.reserve(rows);
     }
 
     fn push(&mut self, subject: u32, &[ts, value, ..]: &Numbers) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::group::{Grouping, ascending, span};
 use super::{Build, Columns, Lacks, narrow};
 use crate::record::{Record, Stream};
-use crate::telemetry::shape::{Hole, Numbers};
+use crate::telemetry::shape::{Hole, Holes, Numbers};
 
 /// A reading that the record lacks, or that does not fit 32 bits.
 pub const MISSING: i32 = i32::MIN;
@@ -67,14 +67,17 @@ impl GpuBlock {
     }
 }
 
-impl Columns for GpuBlock {
-    const STREAM: Stream = Stream::GpuUtil;
+impl Holes for GpuBlock {
     const HOLES: &'static [Hole] = &[
         Hole::float("\"ts\":"),
         Hole::integer("\"util\":"),
         Hole::integer("\"mem_mb\":"),
         Hole::integer("\"power_w\":"),
     ];
+}
+
+impl Columns for GpuBlock {
+    const STREAM: Stream = Stream::GpuUtil;
     type Builder = GpuBuilder;
 
     fn rows(&self) -> usize {
@@ -116,6 +119,14 @@ impl Build<GpuBlock> for GpuBuilder {
         let number = |value: Option<i64>| value.unwrap_or(MISSING.into()).cast_unsigned();
         let numbers = [ts.to_bits(), number(reading.util), number(reading.mem_mb), number(reading.power_w)];
         Ok((self.lane(node, gpu), numbers))
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.lane.reserve(rows);
+        self.ts.reserve(rows);
+        self.util.reserve(rows);
+        self.mem_mb.reserve(rows);
+        self.power_w.reserve(rows);
     }
 
     fn push(&mut self, subject: u32, &[ts, util, mem_mb, power_w]: &Numbers) {

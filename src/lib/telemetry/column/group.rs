@@ -72,6 +72,6 @@ mod tests {
         let grouping = Grouping::new(&[1, 0, 1, 2, 0], 3);
         assert_eq!(grouping.column(vec!['a', 'b', 'c', 'd', 'e']), ['b', 'e', 'a', 'c', 'd']);
         assert_eq!([0, 1, 2].map(|subject| grouping.range(subject)), [(0, 2), (2, 4), (4, 5)]);
-        assert_eq!(Grouping::new(&[], 0).column(Vec::<i32>::new()), []);
+        assert!(Grouping::new(&[], 0).column(Vec::<i32>::new()).is_empty());
     }
 }

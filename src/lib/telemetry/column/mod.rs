@@ -18,15 +18,13 @@ pub use phase::{PhaseBlock, PhaseRow};
 pub use process::{ProcessBlock, ProcessRow};
 pub use trajectory::{EventKind, TrajectoryBlock, TrajectoryRow};
 
-use super::shape::{Hole, Numbers};
+use super::shape::{Holes, Numbers};
 use crate::record::{Record, Stream};
 
 /// The columns of one stream.
-pub(super) trait Columns: Send + Sync + Sized + 'static {
+pub(super) trait Columns: Holes + Send + Sync + Sized + 'static {
     /// Whose columns.
     const STREAM: Stream;
-    /// The numbers that differ from row to row.
-    const HOLES: &'static [Hole];
     /// What makes them.
     type Builder: Build<Self>;
 
@@ -45,6 +43,8 @@ pub(super) trait Build<C>: Default + Send {
     /// # Errors
     /// What the record lacks to be a row.
     fn read(&mut self, record: &Record<'_>) -> Result<(u32, Numbers), Lacks>;
+    /// Makes room for this many more rows.
+    fn reserve(&mut self, rows: usize);
     /// Adds a row about `subject`, a number that [`Build::read`] gave.
     fn push(&mut self, subject: u32, numbers: &Numbers);
     /// Adds the rows of a finished block, in its order.

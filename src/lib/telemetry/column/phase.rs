@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Build, Columns, Lacks};
 use crate::record::{Record, Stream};
-use crate::telemetry::shape::{Hole, Numbers};
+use crate::telemetry::shape::{Hole, Holes, Numbers};
 
 /// End of an open marker in the file.
 const OPEN: f64 = -1.0;
@@ -103,9 +103,12 @@ impl PhaseRow<'_> {
     }
 }
 
+impl Holes for PhaseBlock {
+    const HOLES: &'static [Hole] = &[Hole::float("\"t0\":"), Hole::float("\"t1\":")];
+}
+
 impl Columns for PhaseBlock {
     const STREAM: Stream = Stream::Phases;
-    const HOLES: &'static [Hole] = &[Hole::float("\"t0\":"), Hole::float("\"t1\":")];
     type Builder = PhaseBuilder;
 
     fn rows(&self) -> usize {
@@ -190,6 +193,14 @@ impl Build<PhaseBlock> for PhaseBuilder {
             role: phase.role.as_deref().ok_or(Lacks("role"))?.into(),
         };
         Ok((self.kind(kind), [t0.to_bits(), t1.to_bits(), 0, 0]))
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        // Half of the lines are markers, and those that are closed take no row.
+        let rows = rows / 2;
+        self.block.t0.reserve(rows);
+        self.block.t1.reserve(rows);
+        self.block.kind.reserve(rows);
     }
 
     fn push(&mut self, subject: u32, &[t0, t1, ..]: &Numbers) {

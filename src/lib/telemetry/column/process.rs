@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::group::span;
 use super::{Build, Columns, Lacks, MISSING, narrow};
 use crate::record::{Record, Stream};
-use crate::telemetry::shape::{Hole, Numbers};
+use crate::telemetry::shape::{Hole, Holes, Numbers};
 
 /// Rows of `gpu_processes`, in order of arrival.
 #[derive(Debug, Default)]
@@ -59,9 +59,12 @@ impl ProcessBlock {
     }
 }
 
+impl Holes for ProcessBlock {
+    const HOLES: &'static [Hole] = &[Hole::float("\"ts\":"), Hole::integer("\"mem_mb\":")];
+}
+
 impl Columns for ProcessBlock {
     const STREAM: Stream = Stream::GpuProcesses;
-    const HOLES: &'static [Hole] = &[Hole::float("\"ts\":"), Hole::integer("\"mem_mb\":")];
     type Builder = ProcessBuilder;
 
     fn rows(&self) -> usize {
@@ -108,6 +111,12 @@ impl Build<ProcessBlock> for ProcessBuilder {
         };
         let mem_mb = seen.mem_mb.unwrap_or(MISSING.into());
         Ok((self.process(process), [ts.to_bits(), mem_mb.cast_unsigned(), 0, 0]))
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.block.ts.reserve(rows);
+        self.block.process.reserve(rows);
+        self.block.mem_mb.reserve(rows);
     }
 
     fn push(&mut self, subject: u32, &[ts, mem_mb, ..]: &Numbers) {

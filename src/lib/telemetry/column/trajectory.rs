@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::group::span;
 use super::{Build, Columns, Lacks, MISSING, narrow};
 use crate::record::{Record, Stream};
-use crate::telemetry::shape::{Hole, Numbers};
+use crate::telemetry::shape::{Hole, Holes, Numbers};
 
 /// Rows of `trajectories`, in order of arrival.
 #[derive(Debug, Default)]
@@ -109,10 +109,13 @@ impl TrajectoryBlock {
     }
 }
 
-impl Columns for TrajectoryBlock {
-    const STREAM: Stream = Stream::Trajectories;
+impl Holes for TrajectoryBlock {
     const HOLES: &'static [Hole] =
         &[Hole::float("\"ts\":"), Hole::integer("\"sample_index\":"), Hole::integer("\"group_index\":")];
+}
+
+impl Columns for TrajectoryBlock {
+    const STREAM: Stream = Stream::Trajectories;
     type Builder = TrajectoryBuilder;
 
     fn rows(&self) -> usize {
@@ -175,6 +178,13 @@ impl Build<TrajectoryBlock> for TrajectoryBuilder {
         };
         let group = seen.group_index.unwrap_or(NO_GROUP);
         Ok((self.event(event), [ts.to_bits(), sample.cast_unsigned(), group.cast_unsigned(), 0]))
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.block.ts.reserve(rows);
+        self.block.event.reserve(rows);
+        self.block.sample_index.reserve(rows);
+        self.block.group_index.reserve(rows);
     }
 
     fn push(&mut self, subject: u32, &[ts, sample, group, _]: &Numbers) {
