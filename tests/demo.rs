@@ -13,8 +13,16 @@ use miles::demo::{self, Settings};
 use miles::pt::{File, Ref};
 use tempfile::TempDir;
 
-const SMALL: Settings =
-    Settings { steps: 2, prompts: 7, samples_per_prompt: 3, max_response: 512, gpus: 2, nodes: 2, seed: 3 };
+const SMALL: Settings = Settings {
+    steps: 2,
+    prompts: 7,
+    samples_per_prompt: 3,
+    max_response: 512,
+    gpus: 2,
+    nodes: 2,
+    minutes: 3,
+    seed: 3,
+};
 
 /// The run that `miles demo DIR` writes without options, written once for all tests.
 fn default_run() -> &'static Path {
