@@ -30,6 +30,7 @@ const RUN: Settings = Settings {
     max_response: 12_000,
     gpus: 8,
     nodes: 1,
+    minutes: 0,
     seed: 0,
 };
 /// A sample in the middle of the file, and one near it that has a conversation.

@@ -8,5 +8,6 @@ pub mod pt;
 pub mod record;
 pub mod rollout;
 pub mod row;
+pub mod serve;
 pub mod telemetry;
 pub mod timeline;

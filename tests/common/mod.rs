@@ -4,6 +4,7 @@
 // Each test file uses a part of it; helpers of tests may fail as tests do.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod server;
 pub mod torch;
 
 use std::fs::{self, File};

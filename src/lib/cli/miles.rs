@@ -10,6 +10,7 @@ use super::demo::{self, DemoArgs};
 use super::dump;
 use super::dump::args::DumpArgs;
 use super::exit::{CliError, Exit};
+use super::serve::{self, ServeArgs};
 use crate::output::Options;
 
 /// The tool's name in messages.
@@ -33,6 +34,8 @@ pub enum MilesCommand {
     Dump(Box<DumpArgs>),
     /// Write a synthetic run to try the tools on
     Demo(DemoArgs),
+    /// Serve a run over HTTP: the API and its pages
+    Serve(Box<ServeArgs>),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Write man pages, one a tool and command
@@ -83,6 +86,7 @@ pub fn run(args: MilesArgs) -> Result<Exit, CliError> {
     match args.command {
         MilesCommand::Dump(args) => dump::run(*args),
         MilesCommand::Demo(args) => demo::run(&args),
+        MilesCommand::Serve(args) => serve::run(&args),
         MilesCommand::Completions(args) => completions(&args),
         MilesCommand::Man(args) => man(&args.dir),
     }

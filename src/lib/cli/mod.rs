@@ -10,6 +10,7 @@ pub mod dump;
 pub mod exit;
 pub mod miles;
 pub mod progress;
+pub mod serve;
 mod signals;
 
 use std::ffi::OsString;

@@ -60,6 +60,25 @@ extern "C" fn on_interrupt(signal: libc::c_int) {
     }
 }
 
+/// Gives SIGINT and SIGTERM back to the system, for a tool that will wait for them itself. Whoever
+/// registers next would otherwise call the handlers above as well.
+pub(super) fn release() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: plain numbers; until the next registration the default action holds, as in any process.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Ends the process at once, as an interrupt does: for whoever asks twice.
+pub(super) fn end_now() {
+    remove_unfinished_file();
+    // SAFETY: both take plain numbers. The default action ends the process.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        libc::raise(libc::SIGINT);
+    }
+}
+
 fn install_panic_hook(tool: &'static str) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     panic::set_hook(Box::new(move |info| {

@@ -9,26 +9,29 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::telemetry::Ms;
 use super::{Error, Settings};
+use crate::record::Stream;
+use crate::telemetry::DASHBOARD;
 
 /// The marker's name.
 const MARKER: &str = "demo.json";
 const MADE_BY: &str = "miles demo";
 /// Folders that a demo run has files in.
-const PARTS: [&str; 5] = ["rollout_data", "train_data", "dashboard_columns", "trajectory", "tokenizer"];
+const PARTS: [&str; 6] =
+    ["rollout_data", "train_data", "dashboard_columns", "trajectory", "tokenizer", DASHBOARD];
 /// The newest file is this old: more than the minute in which a reader takes damage for growth.
 const NEWEST_AGE: Duration = Duration::from_secs(120);
-/// Time between steps, and from a step's rollout files to its train files.
+/// Time between steps of a run that is over.
 const STEP: Duration = Duration::from_secs(300);
-const TRAINING: Duration = Duration::from_secs(90);
 /// Large enough that a write costs nothing beside making the bytes.
 const BUFFER: usize = 1 << 20;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Marker {
     made_by: String,
     /// For people; never read.
@@ -46,6 +49,10 @@ pub(super) enum Written {
     Rollout(u32),
     /// When the step was trained.
     Train(u32),
+    /// When the run ended.
+    AtEnd,
+    /// When it really was.
+    Now,
 }
 
 /// A folder that is ours to write to.
@@ -54,12 +61,22 @@ pub(super) struct Folder {
     root: PathBuf,
     /// Modification time of the last step's train files.
     end: SystemTime,
+    /// One more than the id of the last step.
     steps: u32,
+    /// Time between two steps; a third of it is between a step's rollout files and its train files.
+    step: Duration,
+    marker: Marker,
 }
 
 impl Folder {
-    /// Makes the folder, or takes over a demo run and removes its files.
-    pub(super) fn claim(root: &Path, settings: &Settings, files: Vec<String>) -> Result<Self, Error> {
+    /// Makes the folder, or takes over a demo run and removes its files. The last step was trained at
+    /// `trained`, Unix ms, or a while ago.
+    pub(super) fn claim(
+        root: &Path,
+        settings: &Settings,
+        files: Vec<String>,
+        trained: Option<Ms>,
+    ) -> Result<Self, Error> {
         let failed = |source| Error::Io { path: root.to_owned(), source };
         if root.exists() && !root.is_dir() {
             return Err(Error::NotAFolder { path: root.to_owned() });
@@ -71,20 +88,54 @@ impl Folder {
             }
             None => fs::create_dir_all(root).map_err(failed)?,
         }
-        let end = SystemTime::now() - NEWEST_AGE;
-        let folder = Self { root: root.to_owned(), end, steps: settings.steps };
+        let minutes = Duration::from_secs(u64::from(settings.minutes) * 60);
+        let (end, step) = match trained {
+            Some(ms) => (
+                UNIX_EPOCH + Duration::from_millis(ms.try_into().unwrap_or_default()),
+                minutes / settings.run_steps(),
+            ),
+            None => (SystemTime::now() - NEWEST_AGE, STEP),
+        };
         let marker = Marker { made_by: MADE_BY.into(), settings: settings.listed().into(), files };
+        let folder = Self { root: root.to_owned(), end, steps: settings.run_steps(), step, marker };
         // First of all, so that a run that is interrupted is known for what it is.
-        folder.write(MARKER, Written::AtStart, |mut out| {
-            serde_json::to_writer_pretty(&mut out, &marker)?;
-            out.write_all(b"\n")?;
-            Ok(out)
-        })?;
-        for part in PARTS {
-            let path = root.join(part);
+        folder.mark()?;
+        let mut parents: Vec<&Path> =
+            folder.marker.files.iter().filter_map(|name| Path::new(name).parent()).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        for parent in parents {
+            let path = root.join(parent);
             fs::create_dir_all(&path).map_err(|source| Error::Io { path, source })?;
         }
         Ok(folder)
+    }
+
+    fn mark(&self) -> Result<(), Error> {
+        self.write(MARKER, Written::Now, |mut out| {
+            serde_json::to_writer_pretty(&mut out, &self.marker)?;
+            out.write_all(b"\n")?;
+            Ok(out)
+        })?;
+        Ok(())
+    }
+
+    /// Adds files to the marker, before they are there.
+    pub(super) fn list(&mut self, names: impl IntoIterator<Item = String>) -> Result<(), Error> {
+        self.marker.files.extend(names);
+        self.mark()
+    }
+
+    /// Appends complete lines to a file, in one write. Answers whether the file is new.
+    pub(super) fn append(&mut self, name: &str, lines: &[u8]) -> Result<bool, Error> {
+        let path = self.root.join(name);
+        let is_new = !path.exists();
+        if is_new && !self.marker.files.iter().any(|listed| listed == name) {
+            self.list([name.to_owned()])?;
+        }
+        let opened = File::options().append(true).create(true).open(&path);
+        opened.and_then(|mut file| file.write_all(lines)).map_err(|source| Error::Io { path, source })?;
+        Ok(is_new)
     }
 
     /// Writes one file, named by its path in the folder. Answers its size in bytes.
@@ -100,7 +151,9 @@ impl Folder {
         let write = || -> io::Result<u64> {
             let out = fill(BufWriter::with_capacity(BUFFER, File::create(&unfinished)?))?;
             let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.set_modified(self.time(written))?;
+            if let Some(time) = self.time(written) {
+                file.set_modified(time)?;
+            }
             let bytes = file.metadata()?.len();
             fs::rename(&unfinished, &path)?;
             Ok(bytes)
@@ -112,12 +165,15 @@ impl Folder {
         })
     }
 
-    fn time(&self, written: Written) -> SystemTime {
-        let before_end = |rid: u32| STEP * self.steps.saturating_sub(rid + 1);
+    fn time(&self, written: Written) -> Option<SystemTime> {
+        let before_end = |rid: u32| self.step * self.steps.saturating_sub(rid + 1);
+        let training = self.step / 3;
         match written {
-            Written::AtStart => self.end - STEP * self.steps - TRAINING,
-            Written::Rollout(rid) => self.end - before_end(rid) - TRAINING,
-            Written::Train(rid) => self.end - before_end(rid),
+            Written::AtStart => Some(self.end - self.step * self.steps - training),
+            Written::Rollout(rid) => Some(self.end - before_end(rid) - training),
+            Written::Train(rid) => Some(self.end - before_end(rid)),
+            Written::AtEnd => Some(self.end),
+            Written::Now => None,
         }
     }
 }
@@ -142,6 +198,7 @@ fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
         folder.is_some_and(|folder| PARTS.contains(&folder))
             && matches!(parts.next(), Some(Component::Normal(_)))
             && parts.next().is_none()
+            || is_partition(name)
     };
     for name in files.iter().filter(is_ours) {
         let path = root.join(name);
@@ -157,6 +214,15 @@ fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether this names a file in the folder of an hourly stream.
+fn is_partition(name: &str) -> bool {
+    let mut parts = name.split('/');
+    parts.next() == Some(DASHBOARD)
+        && parts.next().is_some_and(|stream| Stream::ALL.iter().any(|known| known.name() == stream))
+        && parts.next().is_some_and(|leaf| leaf.ends_with(".jsonl"))
+        && parts.next().is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,10 +231,10 @@ mod tests {
     fn an_interrupted_run_is_taken_over_with_what_it_left_unfinished() {
         let dir = tempfile::tempdir().unwrap();
         let files = vec!["rollout_data/0.pt".to_owned()];
-        Folder::claim(dir.path(), &Settings::default(), files.clone()).unwrap();
+        Folder::claim(dir.path(), &Settings::default(), files.clone(), None).unwrap();
         let left = unfinished(&dir.path().join(&files[0]));
         fs::write(&left, "half").unwrap();
-        Folder::claim(dir.path(), &Settings::default(), Vec::new()).unwrap();
+        Folder::claim(dir.path(), &Settings::default(), Vec::new(), None).unwrap();
         assert!(!left.exists());
     }
 

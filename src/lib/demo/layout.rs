@@ -29,7 +29,7 @@ pub(super) struct Place {
 impl Layout {
     /// The layout of a step.
     pub(super) fn of(settings: &Settings, rid: u32) -> Self {
-        let world = settings.ranks() as usize;
+        let world = settings.dumped_ranks() as usize;
         if settings.context_parallel_step() != Some(rid) {
             return Self { tensor: 1, context: 1, data: world, pipeline: 1 };
         }

@@ -21,6 +21,8 @@ pub(super) enum Purpose {
     Rollout,
     /// What the trainer computed.
     Train,
+    /// How long things last, and what is measured meanwhile.
+    Telemetry,
 }
 
 impl Random {

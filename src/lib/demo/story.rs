@@ -17,7 +17,9 @@
 //! | one token that carries its sample's importance ratio | the last step, `g` 0, `j` 1 |
 //! | a failover: weight versions fall inside the batch | step 5/8 of the way, first half of the groups |
 //!
-//! A batch too small for a place uses its last group or sample instead.
+//! Steps are counted among those with dumps. A batch too small for a place uses its last group or sample
+//! instead. What the telemetry tells (a straggler, a saturated cache, an engine restart, a save that
+//! never ends) is listed in `telemetry/timeline.rs`; its trajectories and metrics are those of these outcomes.
 
 use super::random::{Purpose, Random};
 use super::{Settings, Split};
@@ -130,9 +132,14 @@ impl<'s> Step<'s> {
         self.rid as usize * self.samples() + place
     }
 
-    /// How far the run is, from 0 at the first step to 1 at the last.
+    /// The step's place among those with dumps; 0 for those before them.
+    pub(super) fn place(&self) -> u32 {
+        self.rid.saturating_sub(self.settings.first_dump())
+    }
+
+    /// How far the story is, from 0 at the first step with dumps to 1 at the last.
     fn progress(&self) -> f64 {
-        f64::from(self.rid) / f64::from((self.settings.steps - 1).max(1))
+        (f64::from(self.place()) / f64::from((self.settings.steps - 1).max(1))).min(1.0)
     }
 
     fn between(&self, (first, last): (f64, f64)) -> f64 {
@@ -166,7 +173,7 @@ impl<'s> Step<'s> {
         if group != 2.min(self.groups() - 1) {
             return 0.01;
         }
-        0.01 + 0.25 * (self.rid + 1) as f32 / self.settings.steps as f32
+        0.01 + 0.25 * (self.place() + 1).min(self.settings.steps) as f32 / self.settings.steps as f32
     }
 
     /// The reward that all samples of a dead group have.
@@ -208,7 +215,7 @@ impl<'s> Step<'s> {
         let is_at = |g: usize, j: usize| group == last(g, self.groups()) && member == last(j, n);
         let train = self.split == Split::Train;
 
-        let final_step = self.rid + 1 == self.settings.steps;
+        let final_step = self.rid + 1 == self.settings.run_steps();
         let aborts = train && (self.is_failover() || self.settings.failover_step().is_none() && final_step);
         let status = if aborts && is_at(5, n - 1) {
             Status::Aborted

@@ -163,7 +163,8 @@ impl Scores {
         let mut random = Random::new(step.settings.seed, Purpose::Train, step.owner(at));
         let disagreement = step.disagreement(s.outcome.group);
         // The policy moves away from the reference as it learns.
-        let distance = 0.02 + 0.1 * step.rid as f32 / step.settings.steps as f32;
+        let steps = step.settings.steps;
+        let distance = 0.02 + 0.1 * step.place().min(steps) as f32 / steps as f32;
         let n = s.response_length;
         let with_room = || Vec::with_capacity(n);
         let mut scores = Self {

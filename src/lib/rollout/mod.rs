@@ -8,7 +8,8 @@
 //! | `place` | where a context-parallel slice belongs |
 //! | [`summary`], [`groups`], [`steps`] | one row a sample, a group, a step |
 //! | [`tokens`], [`conversation`] | what one sample holds |
-//! | [`cache`] | summaries on disk |
+//! | [`object`] | one sample's tokens as the API answers them |
+//! | [`cache`], [`kept`] | summaries on disk, and reading through them |
 //!
 //! Definitions are those of the job's own dashboard; the recorded answers of the conformance tests
 //! fix what its text leaves open.
@@ -18,8 +19,10 @@ pub mod cache;
 pub mod conversation;
 mod error;
 pub mod groups;
+pub mod kept;
 mod list;
 mod mirror;
+pub mod object;
 mod place;
 mod run;
 mod series;

@@ -96,6 +96,25 @@ struct Names {
     sibling: Option<PathBuf>,
 }
 
+impl Names {
+    /// The job writes the train side strictly after the rollout file.
+    fn is_complete(&self) -> bool {
+        self.train.contains_key(&0)
+    }
+
+    /// Whether it can be read, by when the rollout file was written.
+    fn state(&self, modified: SystemTime) -> State {
+        match age_s(modified) {
+            _ if self.is_complete() => State::Ready,
+            age if (0.0..HIDDEN_S).contains(&age) => State::Writing,
+            // Written in our future: the clocks differ, so the age says nothing. The end record of the
+            // archive is written last.
+            age if age < 0.0 && !ends_like_an_archive(&self.rollout) => State::Writing,
+            _ => State::Ready,
+        }
+    }
+}
+
 impl Run {
     /// Lists the dumps of a run directory. A run without dumps has no steps.
     ///
@@ -137,6 +156,16 @@ impl Run {
     /// Ids of the train or evaluation steps there are, hidden ones too.
     pub fn ids(&self, evaluation: bool) -> impl DoubleEndedIterator<Item = i64> {
         self.steps.keys().filter(move |id| id.evaluation == evaluation).map(|id| id.rollout_id)
+    }
+
+    /// Whether a step can be read yet; `None` when there is none or its file is gone. Looks at one file
+    /// at most, and at none where the trainer has dumped its side.
+    pub fn state(&self, id: StepId) -> Option<State> {
+        let names = self.steps.get(&id)?;
+        if names.is_complete() {
+            return Some(State::Ready);
+        }
+        size_and_time(&names.rollout).ok().map(|(_, modified)| names.state(modified))
     }
 
     /// Every step, hidden ones too: train steps by id, then evaluations by id.
@@ -226,16 +255,6 @@ fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
 /// Looks at the files of one step.
 fn look(id: StepId, names: &Names) -> Result<StepFiles, Error> {
     let (rollout_bytes, modified) = size_and_time(&names.rollout)?;
-    // The job writes the train side strictly after the rollout file.
-    let companion = names.train.contains_key(&0);
-    let state = match age_s(modified) {
-        _ if companion => State::Ready,
-        age if (0.0..HIDDEN_S).contains(&age) => State::Writing,
-        // Written in our future: the clocks differ, so the age says nothing. The end record of the
-        // archive is written last.
-        age if age < 0.0 && !ends_like_an_archive(&names.rollout) => State::Writing,
-        _ => State::Ready,
-    };
     // A rank's file that vanishes meanwhile is told by the command that reads it.
     let file = |(&rank, path): (&u32, &PathBuf)| {
         let bytes = size_and_time(path).map_or(0, |(bytes, _)| bytes);
@@ -248,7 +267,7 @@ fn look(id: StepId, names: &Names) -> Result<StepFiles, Error> {
         modified,
         train: names.train.iter().map(file).collect(),
         sibling: names.sibling.clone(),
-        state,
+        state: names.state(modified),
     })
 }
 

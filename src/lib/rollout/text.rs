@@ -62,6 +62,31 @@ impl Decoder {
         Ok(())
     }
 
+    /// Looks up every id that the tokenizer has, and lets go of its file: for a process that will be
+    /// asked again and again. Ids outside of it are `None` from then on.
+    ///
+    /// # Errors
+    /// Why the tokenizer is not usable, in one clause.
+    pub fn learn_all(&mut self) -> Result<(), String> {
+        let ids: Vec<u32> = match serde_json::from_slice::<File<'_>>(&self.file) {
+            Ok(file) => {
+                let added = file.added_tokens.iter();
+                let added = added.filter_map(|raw| serde_json::from_str::<Added<'_>>(raw.get()).ok());
+                file.model.vocab.0.iter().map(|(_, id)| *id).chain(added.map(|a| a.id)).collect()
+            }
+            // Of a form that is not known here.
+            Err(_) => Tokenizer::from_bytes(&self.file)
+                .map_err(|e| format!("{}: {e}", self.path.display()))?
+                .get_vocab(true)
+                .into_values()
+                .collect(),
+        };
+        let ids: Vec<i32> = ids.into_iter().filter_map(|id| i32::try_from(id).ok()).collect();
+        self.learn(&ids)?;
+        self.file = Vec::new();
+        Ok(())
+    }
+
     /// The text of an id that was learned, special tokens included; `None` for an id the tokenizer does
     /// not have.
     pub fn decode(&self, id: i32) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! What one sample holds, token by token, as the engine and the trainer each saw it.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use super::batch::Batch;
 use super::mirror::{Mirror, MirrorSample};
@@ -54,8 +55,23 @@ impl Sequence {
     /// [`Error::NoSample`] and what reading the step's files answers.
     pub fn read(run: &Run, files: &StepFiles, index: i64) -> Result<Self, Error> {
         let train = Train::open(files)?;
+        let batch = || Batch::open(&files.rollout).map(Box::new);
+        Self::of(files.id, &run.mirror_path(files.id), &train, batch, index)
+    }
+
+    /// The same of a step whose train side is open. `batch` is called only when the mirror does not do.
+    ///
+    /// # Errors
+    /// As [`Sequence::read`].
+    pub fn of<B: std::ops::Deref<Target = Batch>>(
+        id: StepId,
+        mirror: &Path,
+        train: &Train,
+        batch: impl FnOnce() -> Result<B, Error>,
+        index: i64,
+    ) -> Result<Self, Error> {
         let row = train.row(index);
-        let mirror = Mirror::open(&run.mirror_path(files.id)).and_then(|m| m.sample(index));
+        let mirror = Mirror::open(mirror).and_then(|m| m.sample(index));
         let (mirrored, mirror_note) = match mirror {
             Ok(sample) => (sample, None),
             Err(fallback) => (None, fallback.note().map(str::to_owned)),
@@ -68,7 +84,7 @@ impl Sequence {
         let (tokens, response_length, recorded) = match mirrored {
             Some(m) => (m.tokens, m.response_length, m.rollout_log_probs),
             None => {
-                let batch = Batch::open(&files.rollout)?;
+                let batch = batch()?;
                 let (place, sample) = batch.find(index)?;
                 let bad = |what: &str| {
                     Error::inconsistent(
@@ -86,7 +102,7 @@ impl Sequence {
             }
         };
         let mut sequence = Self {
-            id: files.id,
+            id,
             sample_index: index,
             prompt_len: tokens.len() - response_length,
             tokens,

@@ -5,6 +5,7 @@
 //! lanes and a window, and answer structures that serialize to what the HTTP API answers.
 
 mod about;
+mod address;
 mod arguments;
 pub mod bubbles;
 mod buckets;

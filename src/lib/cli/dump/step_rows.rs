@@ -7,8 +7,9 @@ use super::steps_arg::{MissingSteps, Steps};
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind, Output, RowSink};
-use crate::rollout::cache::{Cache, Source};
-use crate::rollout::summary::{self, Row, Summary};
+use crate::rollout::cache::Cache;
+use crate::rollout::kept::{self, Kept};
+use crate::rollout::summary::Summary;
 use crate::rollout::{Error, Run, StepFiles};
 
 /// The steps that a command is about. A range or list takes what can be read by now; one step, and the
@@ -67,39 +68,15 @@ pub(super) fn summary(
     cache: Option<&Cache>,
     files: &StepFiles,
 ) -> Result<Summary, CliError> {
-    // Looked at before they are read: what changes meanwhile must not pass for what was read.
-    let sources = sources(files);
-    let kept = cache.zip(sources.as_ref());
-    let summary = match kept.and_then(|(c, sources)| cached(c, files, sources)) {
-        Some(summary) => {
-            context.note(2, format_args!("step {}: summary from the cache", files.id.rollout_id));
-            summary
-        }
-        None => {
-            let summary = Summary::read(files)?;
-            if let Some((cache, sources)) = kept {
-                let rows = summary.rows.iter().map(Row::cells);
-                if let Err(e) = cache.store(&files.id.stem(), sources, &summary::COLUMNS, rows) {
-                    context.note(1, format_args!("summary not kept: {e}"));
-                }
-            }
-            summary
-        }
-    };
+    let Kept { summary, from_cache, not_stored } = kept::summary(files, cache)?;
+    if from_cache {
+        context.note(2, format_args!("step {}: summary from the cache", files.id.rollout_id));
+    }
+    if let Some(why) = not_stored {
+        context.note(1, format_args!("summary not kept: {why}"));
+    }
     tell(context, files, &summary);
     Ok(summary)
-}
-
-/// The files that a summary is made from; none when one of them is gone.
-fn sources(files: &StepFiles) -> Option<Vec<Source>> {
-    let train = files.train.iter().map(|f| f.path.as_path());
-    std::iter::once(files.rollout.as_path()).chain(train).map(|path| Source::look(path).ok()).collect()
-}
-
-fn cached(cache: &Cache, files: &StepFiles, sources: &[Source]) -> Option<Summary> {
-    let rows = cache.load(&files.id.stem(), sources, &summary::COLUMNS)?;
-    let rows = rows.iter().map(|cells| Row::from_cells(cells)).collect::<Option<Vec<_>>>()?;
-    Some(Summary { id: files.id, rows, has_train: !files.train.is_empty(), replaced_characters: 0 })
 }
 
 /// What the numbers of a step do not say by themselves.

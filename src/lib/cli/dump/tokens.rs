@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::{Value, json};
-
 use super::args::TokensArgs;
 use super::step_rows::{self, StepRows};
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind};
+use crate::rollout::object::TokensObject;
 use crate::rollout::text::Decoder;
-use crate::rollout::tokens::{Sequence, SeriesName, Window};
+use crate::rollout::tokens::{Sequence, SeriesName};
 use crate::rollout::{Error, Run, StepFiles};
 
 const COLUMNS: [Column; 14] = [
@@ -71,7 +70,9 @@ pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError
             *decoder = None;
         }
         if args.object {
-            documents.push_str(&object(&sequence, window, decoder.as_ref()).to_string());
+            let object = TokensObject { sequence: &sequence, window, decoder: decoder.as_ref() };
+            // Numbers and text: serialising them to memory cannot fail.
+            documents.push_str(&serde_json::to_string(&object).unwrap_or_default());
             documents.push('\n');
             return Ok(ControlFlow::Continue(()));
         }
@@ -148,47 +149,4 @@ fn cells(sequence: &Sequence, position: usize, text: Option<String>) -> Vec<Cell
     row.push(Cell::from(mask));
     row.extend(SERIES.iter().map(|&name| Cell::from(response.and_then(|r| sequence.value(name, r)))));
     row
-}
-
-/// The object that `/api/rollout/{rid}/sample/{i}/tokens` answers.
-fn object(sequence: &Sequence, window: Window, decoder: Option<&Decoder>) -> Value {
-    let ids = &sequence.tokens[window.start..window.end];
-    let text: Option<Vec<Option<String>>> =
-        decoder.map(|d| ids.iter().map(|&id| d.decode(id).map(str::to_owned)).collect());
-    let series = |name: SeriesName| -> Value {
-        if !sequence.has(name) {
-            return Value::Null;
-        }
-        window.response().map(|r| sequence.value(name, r).map_or(Value::Null, short)).collect()
-    };
-    let mask = sequence.loss_mask.as_ref().and_then(|m| m.get(window.response()));
-    json!({
-        "rollout_id": sequence.id.rollout_id,
-        "sample_index": sequence.sample_index,
-        "evaluation": sequence.id.evaluation,
-        "total_len": sequence.total_len(),
-        "prompt_len": sequence.prompt_len,
-        "start": window.start,
-        "end": window.end,
-        "response_offset": window.response_offset(),
-        "token_ids": ids,
-        "token_text": text,
-        "rollout_log_probs": series(SeriesName::RolloutLogProbs),
-        "loss_mask": mask,
-        "train_log_probs": series(SeriesName::TrainLogProbs),
-        "ref_log_probs": series(SeriesName::RefLogProbs),
-        "lp_diff": series(SeriesName::LpDiff),
-        "imp_ratio": series(SeriesName::ImpRatio),
-        "entropy": series(SeriesName::Entropy),
-        "ref_entropy": series(SeriesName::RefEntropy),
-        "advantages": series(SeriesName::Advantages),
-        "returns": series(SeriesName::Returns),
-    })
-}
-
-/// A float32 as the shortest text that gives it back, digit for digit as rows have it: a JSON value would
-/// widen it and print twice the digits.
-fn short(value: f32) -> Value {
-    let text = serde_json::to_string(&value).unwrap_or_default();
-    text.parse::<f64>().map_or(Value::Null, Value::from)
 }
