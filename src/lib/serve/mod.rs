@@ -30,6 +30,7 @@ pub mod listen;
 mod meta;
 mod metrics;
 mod notes;
+mod openapi;
 mod page;
 mod pool;
 mod problem;
