@@ -190,7 +190,7 @@ _miles() {
             return 0
             ;;
         miles__subcmd__demo)
-            opts="-q -h --steps --prompts --samples-per-prompt --max-response --gpus --nodes --seed --quiet --help"
+            opts="-q -h --steps --prompts --samples-per-prompt --max-response --gpus --nodes --minutes --live --seed --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -217,6 +217,10 @@ _miles() {
                     return 0
                     ;;
                 --nodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minutes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

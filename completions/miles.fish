@@ -276,13 +276,15 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "stream" -d 'The records of one telemetry stream'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'The tree of any torch file: path, type, dtype, shape, bytes; nothing in it is executed'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c miles -n "__fish_miles_using_subcommand demo" -l steps -d 'Train steps' -r
+complete -c miles -n "__fish_miles_using_subcommand demo" -l steps -d 'Train steps with dumps' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l prompts -d 'Prompts (groups) a step; an evaluation has a quarter of them' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l samples-per-prompt -d 'Samples a prompt' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l max-response -d 'Tokens of the longest response, at least 256' -r
-complete -c miles -n "__fish_miles_using_subcommand demo" -l gpus -d 'GPUs a node; a trainer rank on each' -r
+complete -c miles -n "__fish_miles_using_subcommand demo" -l gpus -d 'GPUs a node; a trainer rank on each, of which the first 16 of the run dump' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l nodes -d 'Nodes' -r
+complete -c miles -n "__fish_miles_using_subcommand demo" -l minutes -d 'Length of the telemetry, 0 for dumps alone [default: 30, or less for fewer than 8 steps]' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l seed -d 'Where the random numbers begin' -r
+complete -c miles -n "__fish_miles_using_subcommand demo" -l live -d 'Let the run end now, and keep appending to it in real time until interrupted'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s q -l quiet -d 'No progress bar and no notes on stderr; errors stay'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s h -l help -d 'Print help'
 complete -c miles -n "__fish_miles_using_subcommand completions" -l tool -d 'For which binary' -r -f -a "miles\t'`miles`'

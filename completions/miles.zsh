@@ -398,13 +398,15 @@ esac
 ;;
 (demo)
 _arguments "${_arguments_options[@]}" : \
-'--steps=[Train steps]:N:_default' \
+'--steps=[Train steps with dumps]:N:_default' \
 '--prompts=[Prompts (groups) a step; an evaluation has a quarter of them]:N:_default' \
 '--samples-per-prompt=[Samples a prompt]:N:_default' \
 '--max-response=[Tokens of the longest response, at least 256]:TOKENS:_default' \
-'--gpus=[GPUs a node; a trainer rank on each]:N:_default' \
+'--gpus=[GPUs a node; a trainer rank on each, of which the first 16 of the run dump]:N:_default' \
 '--nodes=[Nodes]:N:_default' \
+'--minutes=[Length of the telemetry, 0 for dumps alone \[default\: 30, or less for fewer than 8 steps\]]:N:_default' \
 '--seed=[Where the random numbers begin]:N:_default' \
+'--live[Let the run end now, and keep appending to it in real time until interrupted]' \
 '-q[No progress bar and no notes on stderr; errors stay]' \
 '--quiet[No progress bar and no notes on stderr; errors stay]' \
 '-h[Print help]' \

@@ -355,8 +355,15 @@ fn the_middle_step_is_cut_over_context_ranks_and_pipeline_stages() {
 
 #[test]
 fn a_run_too_small_for_its_stories_is_still_a_run() {
-    let settings =
-        Settings { steps: 1, prompts: 1, samples_per_prompt: 1, gpus: 1, nodes: 1, ..Settings::default() };
+    let settings = Settings {
+        steps: 1,
+        prompts: 1,
+        samples_per_prompt: 1,
+        gpus: 1,
+        nodes: 1,
+        minutes: 2,
+        ..Settings::default()
+    };
     let run = write(&settings);
     assert_eq!(raw_reward(run.path(), 0).len(), 1);
     let three = Settings { steps: 3, prompts: 2, samples_per_prompt: 2, gpus: 3, ..settings };
@@ -368,7 +375,8 @@ fn settings_out_of_bounds_are_named() {
     for (settings, says) in [
         (Settings { steps: 0, ..SMALL }, "--steps must be at least 1"),
         (Settings { max_response: 100, ..SMALL }, "--max-response must be 256 to 4194304"),
-        (Settings { gpus: 100, ..SMALL }, "--gpus times nodes must not exceed the 21 samples of a step"),
+        (Settings { minutes: 2_000_000, ..SMALL }, "--minutes must be 0 to 1054080"),
+        (Settings { nodes: 20_000, ..SMALL }, "--nodes must be at most 16384, and 131072 GPUs"),
         (Settings { prompts: u32::MAX, ..SMALL }, "--steps times prompts and samples must stay below 2^31"),
     ] {
         assert_eq!(settings.check().unwrap_err().to_string(), says);

@@ -61,7 +61,7 @@ fn answer(
         "/api/timeline/heatmap" if text("metric") == "lifecycle" => {
             let buckets = number("x_buckets").unwrap() as usize;
             json(
-                lifecycle::lifecycle(store, window.t0.unwrap(), window.t1.unwrap(), buckets)
+                lifecycle(store, &window, buckets)
                     .map(|picture| serde_json::json!({"header": picture.header, "cells": picture.cells})),
             )
         }

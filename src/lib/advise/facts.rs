@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::Stalled;
 use crate::rollout::summary::Row;
 use crate::telemetry::{MetricsLog, Store, Window};
 use crate::timeline::bubbles::number;
@@ -29,7 +30,8 @@ pub struct Facts<'a> {
     pub start_ts: Option<f64>,
     /// Newest time of the data, Unix seconds.
     pub newest_ts: Option<f64>,
-    /// Phases of this attempt that have begun and not ended, with the durations of closed ones, by name.
+    /// Phases of this attempt that are open for longer than [`Stalled::MIN_AGE_S`], by name, with the
+    /// durations of closed ones.
     pub open_phases: BTreeMap<String, OpenPhase>,
     /// Requests of each engine since its start, over the whole run.
     pub requests: Vec<Series>,
@@ -54,7 +56,7 @@ pub struct EngineFacts {
     pub running_by_rank: Vec<Series>,
     /// `sglang_cache_hit_rate`, 0 to 1.
     pub cache_hit_rate: Vec<Series>,
-    /// `sglang_prompt_tokens_total`.
+    /// `sglang_prompt_tokens_total`, where the next is there.
     pub prompt_tokens: Vec<Series>,
     /// `sglang_cached_tokens_total`, which not every run scrapes.
     pub cached_tokens: Vec<Series>,
@@ -153,11 +155,13 @@ impl<'a> Facts<'a> {
         let run = Engines::open(store, &Window::ALL)?;
         let inside = if *window == Window::ALL { None } else { Some(Engines::open(store, window)?) };
         let gauges = inside.as_ref().unwrap_or(&run);
+        let newest_ts = store.time_range()?.map(|(_, newest)| newest);
+        let cached_tokens = gauges.series("sglang_cached_tokens_total", false);
         Ok(Self {
             settings: Settings::of(&meta.args),
             start_ts: meta.start_ts,
-            newest_ts: store.time_range()?.map(|(_, newest)| newest),
-            open_phases: open_phases(store, meta.start_ts)?,
+            newest_ts,
+            open_phases: open_phases(store, meta.start_ts, newest_ts)?,
             requests: run.series("sglang_num_requests_total", false),
             aborted: run.series("sglang_num_aborted_requests_total", false),
             engines: EngineFacts {
@@ -165,8 +169,12 @@ impl<'a> Facts<'a> {
                 running: gauges.series("sglang_num_running_reqs", false),
                 running_by_rank: gauges.series("sglang_num_running_reqs", true),
                 cache_hit_rate: gauges.series("sglang_cache_hit_rate", false),
-                prompt_tokens: gauges.series("sglang_prompt_tokens_total", false),
-                cached_tokens: gauges.series("sglang_cached_tokens_total", false),
+                // Of use together only, and most runs lack the other.
+                prompt_tokens: match cached_tokens.is_empty() {
+                    true => Vec::new(),
+                    false => gauges.series("sglang_prompt_tokens_total", false),
+                },
+                cached_tokens,
             },
             mfu: Mfu::of(&store.metrics()),
             step,
@@ -174,11 +182,17 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn open_phases(store: &Store, start_ts: Option<f64>) -> Result<BTreeMap<String, OpenPhase>, TimelineError> {
+fn open_phases(
+    store: &Store,
+    start_ts: Option<f64>,
+    newest_ts: Option<f64>,
+) -> Result<BTreeMap<String, OpenPhase>, TimelineError> {
     let phases = store.phases(&Window::ALL)?;
     let mut by_name: BTreeMap<String, OpenPhase> = BTreeMap::new();
     // A marker of an earlier attempt belongs to processes that are gone.
-    for row in phases.open().filter(|row| start_ts.is_none_or(|start| row.t0 >= start)) {
+    let ours = |t0: f64| start_ts.is_none_or(|start| t0 >= start);
+    let old = |t0: f64| newest_ts.is_some_and(|newest| newest - t0 > Stalled::MIN_AGE_S);
+    for row in phases.open().filter(|row| ours(row.t0) && old(row.t0)) {
         let open = OpenSince { node: row.node.to_owned(), rank: row.rank, t0: row.t0 };
         by_name.entry(row.name.to_owned()).or_default().open.push(open);
     }
@@ -270,7 +284,13 @@ mod tests {
                 "{{\"name\":\"{name}\",\"t0\":{t0:?},\"t1\":{t1:?},\"node\":\"n\",\"gpus\":[0],\"rank\":3,\"role\":\"train\"}}\n"
             )
         };
-        let lines = [line("a", 5.0, -1.0), line("a", 20.0, -1.0), line("a", 1.0, 4.0), line("b", 20.0, 21.0)];
+        let lines = [
+            line("a", 5.0, -1.0),
+            line("a", 20.0, -1.0),
+            line("a", 1.0, 4.0),
+            line("b", 20.0, 3000.0),
+            line("b", 2000.0, -1.0),
+        ];
         fs::write(folder.path().join("phases.jsonl"), lines.concat()).unwrap();
         fs::write(
             folder.path().join("meta.json"),
@@ -283,7 +303,7 @@ mod tests {
         let want = OpenPhase { open: vec![open], closed_s: vec![3.0] };
         assert_eq!(facts.open_phases, BTreeMap::from([("a".to_owned(), want)]));
         assert!(facts.settings.colocate && facts.settings.max_running_requests.is_none());
-        assert_eq!(facts.newest_ts, Some(21.0));
+        assert_eq!(facts.newest_ts, Some(3000.0));
     }
 
     #[test]

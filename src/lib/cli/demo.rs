@@ -10,7 +10,7 @@ use super::context::say;
 use super::exit::{CliError, Exit};
 use super::miles::TOOL;
 use super::progress::Progress;
-use crate::demo::{self, Settings};
+use crate::demo::{self, Live, Report, Settings};
 
 /// `miles demo`.
 #[derive(Debug, Clone, Args)]
@@ -49,9 +49,9 @@ pub struct DemoArgs {
     /// Nodes
     #[arg(long, value_name = "N", default_value_t = Settings::default().nodes)]
     pub nodes: u32,
-    /// Length of the telemetry; 0 for dumps alone
-    #[arg(long, value_name = "N", default_value_t = Settings::default().minutes)]
-    pub minutes: u32,
+    /// Length of the telemetry, 0 for dumps alone [default: 30, or less for fewer than 8 steps]
+    #[arg(long, value_name = "N")]
+    pub minutes: Option<u32>,
     /// Let the run end now, and keep appending to it in real time until interrupted
     #[arg(long)]
     pub live: bool,
@@ -75,24 +75,29 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
         max_response: args.max_response,
         gpus: args.gpus,
         nodes: args.nodes,
-        minutes: args.minutes,
+        minutes: args.minutes.unwrap_or_else(|| Settings::usual_minutes(args.steps)),
         seed: args.seed,
     };
     settings.check()?;
     let progress = Progress::new(settings.files() as u64, "files", !args.quiet && io::stderr().is_terminal());
-    let report = if args.live {
-        stop_on_signals();
-        demo::live(&args.dir, &settings, || progress.add(1), &STOP)?
-    } else {
-        demo::write(&args.dir, &settings, || progress.add(1))?
-    };
-    progress.retire();
-    if !args.quiet {
-        let dir = args.dir.display();
+    let dir = args.dir.display();
+    let tell = |report: Report, advice: &str| {
+        progress.retire();
         let megabytes = report.bytes as f64 / 1e6;
-        let note = format!("{dir}: {} files, {megabytes:.1} MB; try miles-dump -d {dir} steps", report.files);
-        say(TOOL, &note);
+        if !args.quiet {
+            say(TOOL, &format!("{dir}: {} files, {megabytes:.1} MB; {advice}", report.files));
+        }
+    };
+    if !args.live {
+        let report = demo::write(&args.dir, &settings, || progress.add(1))?;
+        tell(report, &format!("try miles-dump -d {dir} steps"));
+        return Ok(Exit::Ok);
     }
+    let mut live = Live::begin(&args.dir, &settings, || progress.add(1))?;
+    tell(live.report(), "goes on until interrupted");
+    stop_on_signals();
+    live.follow(&STOP)?;
+    tell(live.report(), "stopped");
     Ok(Exit::Ok)
 }
 

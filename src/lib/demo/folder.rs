@@ -26,9 +26,8 @@ const PARTS: [&str; 6] =
     ["rollout_data", "train_data", "dashboard_columns", "trajectory", "tokenizer", DASHBOARD];
 /// The newest file is this old: more than the minute in which a reader takes damage for growth.
 const NEWEST_AGE: Duration = Duration::from_secs(120);
-/// Time between steps, and from a step's rollout files to its train files.
+/// Time between steps of a run that is over.
 const STEP: Duration = Duration::from_secs(300);
-const TRAINING: Duration = Duration::from_secs(90);
 /// Large enough that a write costs nothing beside making the bytes.
 const BUFFER: usize = 1 << 20;
 
@@ -64,6 +63,8 @@ pub(super) struct Folder {
     end: SystemTime,
     /// One more than the id of the last step.
     steps: u32,
+    /// Time between two steps; a third of it is between a step's rollout files and its train files.
+    step: Duration,
     marker: Marker,
 }
 
@@ -87,12 +88,16 @@ impl Folder {
             }
             None => fs::create_dir_all(root).map_err(failed)?,
         }
-        let end = match trained {
-            Some(ms) => UNIX_EPOCH + Duration::from_millis(ms.try_into().unwrap_or_default()),
-            None => SystemTime::now() - NEWEST_AGE,
+        let minutes = Duration::from_secs(u64::from(settings.minutes) * 60);
+        let (end, step) = match trained {
+            Some(ms) => (
+                UNIX_EPOCH + Duration::from_millis(ms.try_into().unwrap_or_default()),
+                minutes / settings.run_steps(),
+            ),
+            None => (SystemTime::now() - NEWEST_AGE, STEP),
         };
         let marker = Marker { made_by: MADE_BY.into(), settings: settings.listed().into(), files };
-        let folder = Self { root: root.to_owned(), end, steps: settings.run_steps(), marker };
+        let folder = Self { root: root.to_owned(), end, steps: settings.run_steps(), step, marker };
         // First of all, so that a run that is interrupted is known for what it is.
         folder.mark()?;
         let mut parents: Vec<&Path> =
@@ -161,10 +166,11 @@ impl Folder {
     }
 
     fn time(&self, written: Written) -> Option<SystemTime> {
-        let before_end = |rid: u32| STEP * self.steps.saturating_sub(rid + 1);
+        let before_end = |rid: u32| self.step * self.steps.saturating_sub(rid + 1);
+        let training = self.step / 3;
         match written {
-            Written::AtStart => Some(self.end - STEP * self.steps - TRAINING),
-            Written::Rollout(rid) => Some(self.end - before_end(rid) - TRAINING),
+            Written::AtStart => Some(self.end - self.step * self.steps - training),
+            Written::Rollout(rid) => Some(self.end - before_end(rid) - training),
             Written::Train(rid) => Some(self.end - before_end(rid)),
             Written::AtEnd => Some(self.end),
             Written::Now => None,

@@ -33,7 +33,7 @@ use self::task::{Source, Split, Task};
 use self::telemetry::{Ms, Telemetry};
 use self::vocabulary::Vocabulary;
 
-pub use self::live::live;
+pub use self::live::{Live, live};
 pub use self::settings::{LEAST_RESPONSE, MOST_DUMPED_RANKS, MOST_MINUTES, MOST_RESPONSE, Settings};
 
 /// What was written.
@@ -53,17 +53,17 @@ pub struct Report {
 pub fn write(dir: &Path, settings: &Settings, progress: impl Fn() + Sync) -> Result<Report, Error> {
     settings.check()?;
     let telemetry = (settings.minutes > 0).then(|| Telemetry::finished(settings));
-    let tasks = plan(settings, telemetry.as_ref());
+    let tasks = plan(settings, telemetry.as_ref(), Ms::MAX);
     let folder = Folder::claim(dir, settings, tasks.iter().map(Task::name).collect(), None)?;
     let vocabulary = Vocabulary::new();
     let source = Source { settings, vocabulary: &vocabulary, telemetry: telemetry.as_ref() };
     run_all(&tasks, &source, &folder, &progress)
 }
 
-/// All files of a finished run. Hours of telemetry are the longest tasks, so they are begun first.
-fn plan(settings: &Settings, telemetry: Option<&Telemetry>) -> Vec<Task> {
+/// All files of a run up to `now`. Hours of telemetry are the longest tasks, so they are begun first.
+fn plan(settings: &Settings, telemetry: Option<&Telemetry>, now: Ms) -> Vec<Task> {
     let streams = telemetry.map(|telemetry| {
-        let parts = telemetry.parts(&telemetry.span(Ms::MAX));
+        let parts = telemetry.parts(&telemetry.span(now));
         task::streams(telemetry, parts)
     });
     streams.into_iter().flatten().chain(task::dumps(settings)).collect()

@@ -1,6 +1,6 @@
 //! What run to write: the settings, their bounds, and what follows from them alone.
 
-use super::telemetry::Telemetry;
+use super::telemetry::{Ms, Telemetry};
 use super::{Error, plan};
 
 /// Response tokens from which on every kind of sample has room.
@@ -14,6 +14,9 @@ pub const MOST_MINUTES: u32 = 2 * 366 * 24 * 60;
 pub const MOST_DUMPED_RANKS: u32 = 16;
 /// Seconds of a step at most, if the dumped steps are to fill the run.
 const LONGEST_STEP_S: u32 = 300;
+/// Seconds of a step in a run of the usual length, and the most minutes that it has.
+const SHORT_RUN_STEP_S: u32 = 225;
+const SHORT_RUN_MINUTES: u32 = 30;
 /// Seconds of a step in a run that is longer than its dumped steps.
 const USUAL_STEP_S: u32 = 150;
 
@@ -48,13 +51,20 @@ impl Default for Settings {
             max_response: 600,
             gpus: 8,
             nodes: 1,
-            minutes: 30,
+            minutes: Self::usual_minutes(8),
             seed: 0,
         }
     }
 }
 
 impl Settings {
+    /// Minutes of a run of so many steps unless somebody wants it otherwise: steps of nearly four minutes,
+    /// but at most half an hour, which is 8 of them. All of its steps have dumps.
+    pub fn usual_minutes(steps: u32) -> u32 {
+        let seconds = u64::from(steps) * u64::from(SHORT_RUN_STEP_S);
+        seconds.div_ceil(60).min(SHORT_RUN_MINUTES.into()) as u32
+    }
+
     /// GPUs of the run, each with a trainer rank.
     pub fn lanes(&self) -> u32 {
         self.gpus.saturating_mul(self.nodes)
@@ -101,10 +111,11 @@ impl Settings {
         if self.steps > 1 { vec![first, first + self.steps / 2] } else { vec![first] }
     }
 
-    /// Number of files that [`write()`](super::write()) writes and counts; the marker is not among them.
+    /// Number of files that [`write()`](super::write()) writes and counts; the marker is not among them. A
+    /// [`Live`](super::Live) run may begin with a few more, where its hours begin elsewhere.
     pub fn files(&self) -> usize {
         let telemetry = (self.minutes > 0).then(|| Telemetry::finished(self));
-        plan(self, telemetry.as_ref()).len()
+        plan(self, telemetry.as_ref(), Ms::MAX).len()
     }
 
     /// Checks that a run like this can be.
@@ -171,6 +182,10 @@ mod tests {
             let settings = run(steps, minutes);
             assert_eq!((settings.run_steps(), settings.first_dump()), (of_run, first), "{steps} {minutes}");
         }
+        for steps in 1..100 {
+            assert_eq!(run(steps, Settings::usual_minutes(steps)).first_dump(), 0, "{steps}");
+        }
+        assert_eq!([1, 7, 8, 9].map(Settings::usual_minutes), [4, 27, 30, 30]);
         assert_eq!(run(8, 720).eval_steps(), [280, 284]);
         assert_eq!(run(8, 720).failover_step(), Some(285));
     }

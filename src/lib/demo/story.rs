@@ -17,7 +17,9 @@
 //! | one token that carries its sample's importance ratio | the last step, `g` 0, `j` 1 |
 //! | a failover: weight versions fall inside the batch | step 5/8 of the way, first half of the groups |
 //!
-//! A batch too small for a place uses its last group or sample instead.
+//! Steps are counted among those with dumps. A batch too small for a place uses its last group or sample
+//! instead. What the telemetry tells (a straggler, a saturated cache, an engine restart, a save that
+//! never ends) is listed in `telemetry/timeline.rs`; its trajectories and metrics are those of these outcomes.
 
 use super::random::{Purpose, Random};
 use super::{Settings, Split};

@@ -16,7 +16,7 @@ use super::{App, Problem};
 use crate::record::Stream;
 use crate::telemetry::Window;
 use crate::timeline::engines::{self, Question};
-use crate::timeline::lifecycle::lifecycle;
+use crate::timeline::lifecycle;
 use crate::timeline::trajectories::trajectories as lives;
 use crate::timeline::{self, Criterion, LaneMetric, Lanes, Selection, TimelineError, X_BUCKETS, bubbles};
 
@@ -144,12 +144,8 @@ pub(super) async fn heatmap(
 /// The heatmap whose rows are samples. Lanes are understood as in the others, and select nothing.
 fn samples(app: &App, asked: &Asked, buckets: usize) -> Result<Content, Problem> {
     asked.selection(app)?;
-    let (oldest, newest) = app.store.time_range().map_err(TimelineError::from)?.unzip();
-    let t0 = asked.window.t0.or(oldest).unwrap_or_default();
-    let t1 = asked.window.t1.or(newest).unwrap_or_default();
-    let picture = lifecycle(&app.store, t0, t1, buckets)?;
-    let bytes = picture.encode().map_err(|e| Problem::internal(format!("heatmap: {e}")))?;
-    Ok(Content::binary(bytes))
+    let picture = lifecycle(&app.store, &asked.window, buckets)?;
+    Ok(Content::binary(picture.encode()))
 }
 
 /// `/api/timeline/fleet`

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::column::{Build, Columns};
-use super::load::{Tally, load, read, stretches};
+use super::load::{Part, Tally, load, read, stretches};
+use super::shelf::{Kept, Shelf};
 use super::tail::{Change, Mark, Opened, Stat, stat};
 use super::{DamagedFile, Partition, TelemetryError, Window, partitions};
 
@@ -29,6 +30,7 @@ const WATCHED: usize = 64;
 pub(super) struct Hourly<C> {
     dashboard: PathBuf,
     state: Mutex<State<C>>,
+    shelf: Option<Shelf>,
     version: AtomicU64,
     /// Memory held by blocks.
     bytes: AtomicUsize,
@@ -50,6 +52,8 @@ struct Hour<C> {
     /// First and last rows, for the state that they were read in.
     edges: Option<(Stat, Arc<C>, Arc<C>)>,
     trouble: Option<String>,
+    /// What was damaged when it was last read; kept when the rows are forgotten.
+    tally: Tally,
     /// When a query last wanted it.
     used: u64,
 }
@@ -58,7 +62,6 @@ struct Hour<C> {
 struct Content<C> {
     blocks: Vec<Arc<C>>,
     mark: Mark,
-    tally: Tally,
 }
 
 impl<C: Columns> Content<C> {
@@ -68,9 +71,10 @@ impl<C: Columns> Content<C> {
 }
 
 impl<C: Columns> Hourly<C> {
-    pub(super) fn new(dashboard: &Path) -> Self {
+    pub(super) fn new(dashboard: &Path, shelf: Option<&Shelf>) -> Self {
         Self {
             dashboard: dashboard.to_owned(),
+            shelf: shelf.cloned(),
             state: Mutex::new(State { listed: false, files: Vec::new(), turn: 0 }),
             version: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
@@ -167,10 +171,8 @@ impl<C: Columns> Hourly<C> {
             if let Some(reason) = &hour.trouble {
                 out.push(DamagedFile { path: path.clone(), lines: 0, first: 0, reason: reason.clone() });
             }
-            if let Some(content) = &hour.content
-                && let Some((first, reason)) = &content.tally.first
-            {
-                let (lines, first, reason) = (content.tally.lines, *first, reason.clone());
+            if let Some((first, reason)) = &hour.tally.first {
+                let (lines, first, reason) = (hour.tally.lines, *first, reason.clone());
                 out.push(DamagedFile { path: path.clone(), lines, first, reason });
             }
         }
@@ -246,7 +248,15 @@ impl<C: Columns> Hourly<C> {
             .into_iter()
             .map(|partition| match old.iter().position(|hour| hour.partition == partition) {
                 Some(place) => old.swap_remove(place),
-                None => Hour { partition, stat: None, content: None, edges: None, trouble: None, used: 0 },
+                None => Hour {
+                    partition,
+                    stat: None,
+                    content: None,
+                    edges: None,
+                    trouble: None,
+                    tally: Tally::default(),
+                    used: 0,
+                },
             })
             .collect();
         Ok(true)
@@ -266,7 +276,13 @@ impl<C: Columns> Hourly<C> {
                 continue;
             }
             match Opened::open(&hour.partition.path) {
-                Ok(Some(opened)) => files.push((hour, opened)),
+                Ok(Some(opened)) => {
+                    let kept = self
+                        .shelf
+                        .as_ref()
+                        .and_then(|shelf| shelf.find::<C>(&hour.partition.path, &opened.stat));
+                    files.push((hour, Source { opened, kept }));
+                }
                 Ok(None) => {}
                 Err(error) => hour.trouble = Some(cannot_read(&error)),
             }
@@ -274,17 +290,10 @@ impl<C: Columns> Hourly<C> {
         if files.is_empty() {
             return;
         }
-        let jobs: Vec<_> = files
-            .iter()
-            .enumerate()
-            .flat_map(|(index, (_, opened))| {
-                stretches(opened, 0).into_iter().map(move |(start, end)| (index, opened, start, end))
-            })
-            .collect();
-        let parts: Vec<_> = jobs
-            .into_par_iter()
-            .map(|(index, opened, start, end)| (index, read::<C>(opened, start, end, start == 0)))
-            .collect();
+        let jobs: Vec<_> =
+            files.iter().enumerate().flat_map(|(index, (_, source))| source.jobs(index)).collect();
+        let parts: Vec<_> =
+            jobs.into_par_iter().map(|(index, source, piece)| (index, source.read(piece))).collect();
         let mut by_file: Vec<Vec<_>> = files.iter().map(|_| Vec::new()).collect();
         for (index, part) in parts {
             if let Some(file) = by_file.get_mut(index) {
@@ -292,17 +301,16 @@ impl<C: Columns> Hourly<C> {
             }
         }
         let mut held = self.bytes();
-        for ((hour, opened), parts) in files.into_iter().zip(by_file) {
-            match parts.into_iter().collect::<io::Result<Vec<_>>>().and_then(|parts| {
-                let mut content =
-                    Content { blocks: Vec::new(), mark: opened.mark(0)?, tally: Tally::default() };
-                content.take_in(parts);
-                content.mark = opened.mark(content.mark.offset)?;
-                Ok(content)
-            }) {
-                Ok(content) => {
+        for ((hour, source), parts) in files.into_iter().zip(by_file) {
+            match source.content(parts) {
+                Ok((content, tally)) => {
                     held += content.bytes();
-                    hour.stat = Some(opened.stat);
+                    if let Some(shelf) = self.shelf.as_ref().filter(|_| source.kept.is_none()) {
+                        let path = &hour.partition.path;
+                        shelf.keep(path, &source.opened.stat, content.mark.offset, &content.blocks, &tally);
+                    }
+                    hour.stat = Some(source.opened.stat);
+                    hour.tally = tally;
                     hour.trouble = None;
                     hour.content = Some(content);
                 }
@@ -313,11 +321,64 @@ impl<C: Columns> Hourly<C> {
     }
 }
 
+/// A file that is being read, and its columns if they were kept.
+struct Source {
+    opened: Opened,
+    kept: Option<Kept>,
+}
+
+/// What one thread reads of it.
+#[derive(Clone, Copy)]
+enum Piece {
+    Text(u64, u64),
+    Kept(usize),
+}
+
+impl Source {
+    fn jobs(&self, index: usize) -> Vec<(usize, &Self, Piece)> {
+        let pieces: Vec<_> = match &self.kept {
+            Some(kept) => (0..kept.blocks()).map(Piece::Kept).collect(),
+            None => {
+                stretches(&self.opened, 0).into_iter().map(|(start, end)| Piece::Text(start, end)).collect()
+            }
+        };
+        pieces.into_iter().map(|piece| (index, self, piece)).collect()
+    }
+
+    /// The rows of one piece; `None` when what was kept is not what was written.
+    fn read<C: Columns>(&self, piece: Piece) -> io::Result<Option<Part<C>>> {
+        match (piece, &self.kept) {
+            (Piece::Kept(index), Some(kept)) => {
+                Ok(kept.block(index).map(|block| Part { block, tally: Tally::default(), end: None }))
+            }
+            (Piece::Kept(_), None) => Ok(None),
+            (Piece::Text(start, end), _) => read(&self.opened, start, end, start == 0).map(Some),
+        }
+    }
+
+    fn content<C: Columns>(
+        &self,
+        parts: Vec<io::Result<Option<Part<C>>>>,
+    ) -> io::Result<(Content<C>, Tally)> {
+        let parts: Option<Vec<_>> = parts.into_iter().collect::<io::Result<_>>()?;
+        let (parts, kept) = match parts {
+            Some(parts) => (parts, self.kept.as_ref()),
+            None => (load(&self.opened, 0)?, None),
+        };
+        let mut content = Content { blocks: Vec::new(), mark: self.opened.mark(0)? };
+        let mut tally = Tally::default();
+        content.take_in(parts, &mut tally);
+        let end = kept.map_or(content.mark.offset, Kept::end);
+        content.mark = self.opened.mark(end)?;
+        Ok((content, kept.map_or(tally, Kept::tally)))
+    }
+}
+
 impl<C: Columns> Content<C> {
-    fn take_in(&mut self, parts: Vec<super::load::Part<C>>) {
+    fn take_in(&mut self, parts: Vec<Part<C>>, tally: &mut Tally) {
         for part in parts {
             self.mark.offset = part.end.unwrap_or(self.mark.offset).max(self.mark.offset);
-            self.tally.append(part.tally);
+            tally.append(part.tally);
             if part.block.rows() == 0 {
                 continue;
             }
@@ -348,6 +409,9 @@ impl<C: Columns> Hour<C> {
         };
         let Some(content) = &mut self.content else {
             let changed = now != self.stat;
+            if changed {
+                self.tally = Tally::default();
+            }
             self.stat = now;
             return changed;
         };
@@ -355,7 +419,7 @@ impl<C: Columns> Hour<C> {
             Change::None => Ok(Some(false)),
             Change::Grown(opened) => {
                 let parts = load::<C>(&opened, content.mark.offset)?;
-                content.take_in(parts);
+                content.take_in(parts, &mut self.tally);
                 content.mark = opened.mark(content.mark.offset)?;
                 Ok(Some(true))
             }
@@ -369,6 +433,7 @@ impl<C: Columns> Hour<C> {
             }
             Ok(None) => {
                 self.content = None;
+                self.tally = Tally::default();
                 self.trouble = None;
                 true
             }

@@ -179,6 +179,7 @@ pub(super) fn whole_lines(
 mod tests {
     use super::*;
     use crate::record::Record;
+    use crate::telemetry::column::Bytes;
     use crate::telemetry::column::{
         EngineBlock, GpuBlock, MISSING, PhaseBlock, ProcessBlock, TrajectoryBlock,
     };
@@ -281,7 +282,14 @@ mod tests {
         let damaged: u64 = parts.iter().map(|part| part.tally.lines).sum();
         // Markers are matched within a block, so blocks are joined before they are compared.
         let mut joined = C::Builder::default();
-        parts.iter().for_each(|part| joined.absorb(&part.block));
+        for part in &parts {
+            joined.absorb(&part.block);
+            let mut bytes = Vec::new();
+            part.block.put(&mut bytes);
+            let again = C::take(&mut Bytes(&bytes)).unwrap();
+            assert_eq!((again.shown(), again.span()), (part.block.shown(), part.block.span()));
+            assert!(bytes.is_empty() || C::take(&mut Bytes(&bytes[..bytes.len() - 1])).is_none());
+        }
         let (rows, slow_damaged) = slowly::<C>(text);
         assert_eq!(rows_of(&[Rows(joined.finish().shown())]), rows);
         assert_eq!(damaged, slow_damaged);

@@ -23,6 +23,7 @@ mod partition;
 mod phases;
 mod scan;
 mod shape;
+mod shelf;
 mod store;
 mod tail;
 mod window;

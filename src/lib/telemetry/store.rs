@@ -10,6 +10,7 @@ use super::documents::Document;
 use super::flat::{Flat, MetricsLog, Snapshot};
 use super::hourly::Hourly;
 use super::phases::{Matching, Phases};
+use super::shelf::Shelf;
 use super::{DamagedFile, LaneCatalog, Meta, TelemetryError, Window};
 use crate::record::Stream;
 
@@ -19,12 +20,15 @@ pub struct StoreOptions {
     /// Bytes of columns above which the hours that were used longest ago are forgotten. One query can
     /// hold more while it runs.
     pub memory: usize,
+    /// Folder in which the columns of hours that are over may be kept; `None` writes nothing. What cannot
+    /// be written there is not kept, without a word.
+    pub cache: Option<PathBuf>,
 }
 
 impl Default for StoreOptions {
     /// 384 MiB: four hours of 1,024 GPUs at one reading a second are 300 MB.
     fn default() -> Self {
-        Self { memory: 384 << 20 }
+        Self { memory: 384 << 20, cache: None }
     }
 }
 
@@ -51,12 +55,16 @@ pub struct Store {
     /// Queries so far: the order in which hours were used.
     queries: AtomicU64,
     /// Answers that hold for a state of the files.
-    time_range: Mutex<Option<(u64, Span)>>,
-    engine_names: Mutex<Option<((u64, usize), Arc<BTreeSet<String>>)>>,
+    time_range: Mutex<Option<Known<u64, Option<(f64, f64)>>>>,
+    engine_names: Mutex<Option<Known<(u64, usize), Arc<BTreeSet<String>>>>>,
 }
 
-/// Oldest and newest time.
-type Span = Option<(f64, f64)>;
+/// An answer and the state of the files that it holds for.
+#[derive(Debug)]
+struct Known<S, T> {
+    state: S,
+    answer: T,
+}
 
 /// What [`Store::refresh`] found changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,14 +87,16 @@ impl Store {
     /// The telemetry under `dashboard`, which need not be there.
     #[must_use]
     pub fn open(dashboard: &Path, options: StoreOptions) -> Self {
+        let shelf = options.cache.as_deref().and_then(Shelf::new);
+        let shelf = shelf.as_ref();
         Self {
             meta: Document::new(dashboard.join("meta.json")),
             catalog: Document::new(dashboard.join("lane_catalog.json")),
-            gpu: Hourly::new(dashboard),
-            engines: Hourly::new(dashboard),
-            processes: Hourly::new(dashboard),
-            trajectories: Hourly::new(dashboard),
-            phases: Hourly::new(dashboard),
+            gpu: Hourly::new(dashboard, shelf),
+            engines: Hourly::new(dashboard, shelf),
+            processes: Hourly::new(dashboard, shelf),
+            trajectories: Hourly::new(dashboard, shelf),
+            phases: Hourly::new(dashboard, shelf),
             matching: Mutex::default(),
             metrics: Flat::new(dashboard),
             topology: Flat::new(dashboard),
@@ -253,10 +263,8 @@ impl Store {
     pub fn time_range(&self) -> Result<Option<(f64, f64)>, TelemetryError> {
         let version = Stream::ALL.iter().map(|stream| self.version(*stream)).sum();
         let mut known = self.time_range.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, range)) = *known
-            && of == version
-        {
-            return Ok(range);
+        if let Some(known) = known.as_ref().filter(|known| known.state == version) {
+            return Ok(known.answer);
         }
         let spans = [
             self.metrics.span(),
@@ -269,7 +277,7 @@ impl Store {
             self.trajectories.span()?,
         ];
         let range = spans.into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        *known = Some((version, range));
+        *known = Some(Known { state: version, answer: range });
         Ok(range)
     }
 
@@ -281,10 +289,8 @@ impl Store {
     pub fn engine_metric_names(&self) -> Result<Arc<BTreeSet<String>>, TelemetryError> {
         let version = (self.engines.version(), self.engines.bytes());
         let mut known = self.engine_names.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, names)) = &*known
-            && *of == version
-        {
-            return Ok(Arc::clone(names));
+        if let Some(known) = known.as_ref().filter(|known| known.state == version) {
+            return Ok(Arc::clone(&known.answer));
         }
         let mut names = BTreeSet::new();
         for block in self.engines.edges()?.iter().chain(&self.engines.loaded()) {
@@ -295,7 +301,7 @@ impl Store {
             }
         }
         let names = Arc::new(names);
-        *known = Some((version, Arc::clone(&names)));
+        *known = Some(Known { state: version, answer: Arc::clone(&names) });
         Ok(names)
     }
 

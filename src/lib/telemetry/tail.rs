@@ -25,7 +25,8 @@ const STALE_WAITS: [Duration; 3] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     pub size: u64,
-    modified: (i64, i64),
+    /// Seconds and nanoseconds.
+    pub modified: (i64, i64),
     identity: (u64, u64),
 }
 

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::TimelineError;
@@ -175,12 +176,13 @@ impl Engines {
         for EngineSlice { addr, labels, ts, value, sorted, .. } in slices {
             parts.entry((addr, labels.iter().collect())).or_default().push(Part { ts, value, sorted });
         }
-        let series = parts
-            .into_iter()
+        let series: Vec<(Key<'_>, Points)> = parts
+            .into_par_iter()
             .map(|(key, parts)| (key, Points::gather(&parts, &self.window)))
-            .filter(|(_, points)| !points.is_empty());
+            .filter(|(_, points)| !points.is_empty())
+            .collect();
         if per_dp_rank {
-            return series.collect();
+            return series.into_iter().collect();
         }
         let mut ranks: BTreeMap<Key<'_>, Vec<Points>> = BTreeMap::new();
         for ((addr, mut labels), points) in series {

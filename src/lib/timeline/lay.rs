@@ -5,8 +5,8 @@
 //! phase is then two times and a number.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use super::address::{Address, ByAddress};
 use super::filter::host;
 use super::phases::{Kind, Lane, LanePhases, Piece};
 use super::selection::Rows;
@@ -59,9 +59,8 @@ struct Painter<'s> {
     kinds: Vec<Kind>,
     /// Where the phases of each kind lie, side by side with `kinds`.
     places: Vec<Places>,
-    /// Numbers of kinds by the address of their name. The rows of a block share the name of their kind, so
-    /// that a row costs no look at its texts.
-    known: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
+    /// Numbers of kinds: a row costs no look at its texts.
+    known: ByAddress<([Address; 4], i64), u32>,
     /// Pieces and their rows, in order of arrival.
     pieces: Vec<(u32, Piece)>,
 }
@@ -84,7 +83,7 @@ impl<'s> Painter<'s> {
             roles: Names::default(),
             kinds: Vec::new(),
             places: Vec::new(),
-            known: HashMap::default(),
+            known: ByAddress::default(),
             pieces: Vec::new(),
         }
     }
@@ -102,24 +101,18 @@ impl<'s> Painter<'s> {
     }
 
     fn kind(&mut self, row: &PhaseRow<'s>) -> u32 {
-        // No address is that of a text without bytes.
-        let address = if row.name.is_empty() { 0 } else { row.name.as_ptr().addr() };
-        if let Some(&kind) = self.known.get(&address)
-            && address != 0
-        {
-            return kind;
-        }
-        let kind = self.kinds.len() as u32;
-        let (name, role) = (self.names.id(row.name), self.roles.id(row.role));
-        self.kinds.push(Kind { name, role, rank: row.rank });
-        self.places.push(if row.role == MANAGER {
-            Places::Engines
-        } else {
-            let lanes = row.gpus.iter().filter_map(|&gpu| self.rows.row(row.node, gpu.into()));
-            Places::Lanes(lanes.collect())
-        });
-        self.known.insert(address, kind);
-        kind
+        let Self { rows, names, roles, kinds, places, known, .. } = self;
+        let texts = [row.name, row.node, row.role].map(|text| Address::of(text.as_bytes()));
+        let [name, node, role] = texts;
+        *known.entry(([name, Address::of(row.gpus), node, role], row.rank)).or_insert_with(|| {
+            kinds.push(Kind { name: names.id(row.name), role: roles.id(row.role), rank: row.rank });
+            places.push(if row.role == MANAGER {
+                Places::Engines
+            } else {
+                Places::Lanes(row.gpus.iter().filter_map(|&gpu| rows.row(row.node, gpu.into())).collect())
+            });
+            (kinds.len() - 1) as u32
+        })
     }
 
     /// One piece for each topology window that the phase overlaps; none before the first snapshot.
@@ -166,29 +159,6 @@ impl<'s> Painter<'s> {
             answer.lanes.push(Lane { node: node.to_owned(), gpu, end: answer.pieces.len() });
         }
         answer
-    }
-}
-
-/// Mixes an address; it is no secret and nobody chooses it.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(byte.into());
-        }
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        // A multiplication spreads to the high bits, which the table looks at, and a rotation to the low
-        // ones, which it looks at too. The factor is 2^64 over the golden ratio, as Knuth has it.
-        let mixed = (self.0 ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed.rotate_left(26);
     }
 }
 

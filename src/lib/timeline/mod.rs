@@ -5,18 +5,20 @@
 //! lanes and a window, and answer structures that serialize to what the HTTP API answers.
 
 mod about;
+mod address;
 mod arguments;
 pub mod bubbles;
 mod buckets;
 pub mod engines;
 mod error;
+mod events;
 mod filter;
 mod fleet;
 mod gpu;
 mod heatmap;
 mod lanes;
 mod lay;
-pub mod lifecycle;
+mod lifecycle;
 pub mod metrics;
 mod outliers;
 mod paint;
@@ -29,7 +31,6 @@ mod selector;
 mod spans;
 mod topology;
 pub mod trajectories;
-pub mod wire;
 
 pub use about::{About, wandb_url};
 pub use arguments::{MAX_WINDOW_S, X_BUCKETS, window, window_of_any_length};
@@ -42,6 +43,7 @@ pub use heatmap::{
     HEATMAP_X_BUCKETS, Heatmap, HeatmapHeader, HeatmapRows, LaneMetric, LaneRow, SampleRow, Scale, heatmap,
 };
 pub use lanes::{Lane, LaneIndex, Lanes};
+pub use lifecycle::lifecycle;
 pub use outliers::{Criterion, Outlier, Outliers, TOP_K, outliers};
 pub use phases::{LanePhases, phases};
 pub use points::Points;

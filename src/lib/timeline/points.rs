@@ -276,7 +276,7 @@ mod tests {
 
         #[test]
         fn folding_is_what_a_map_of_lists_does(parts in parts(), mean: bool) {
-            let members: Vec<Points> = parts.iter().map(|p| naive(&[p.clone()], 0.0, 99.0)).collect();
+            let members: Vec<Points> = parts.iter().map(|p| naive(std::slice::from_ref(p), 0.0, 99.0)).collect();
             let mut at: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
             for (ts, value) in members.iter().flat_map(Points::iter) {
                 at.entry(ts as i64).or_default().push(value);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
+use super::address::{Address, ByAddress};
 use super::selection::Rows;
 use super::{Selection, TimelineError};
 use crate::telemetry::{ProcessBlock, ProcessRow, Store, Window};
@@ -33,10 +34,13 @@ impl Processes {
     /// What `visit` answers.
     pub fn each<E>(&self, mut visit: impl FnMut(ProcessRow<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut rows = Rows::growing(&self.selection);
+        let mut selected = ByAddress::default();
         for row in self.blocks.iter().flat_map(|block| block.rows()) {
-            if self.window.contains(Some(row.ts))
-                && (self.selection.is_all() || rows.row(row.node, row.gpu).is_some())
-            {
+            if !self.window.contains(Some(row.ts)) {
+                continue;
+            }
+            let lane = (Address::of(row.node.as_bytes()), row.gpu);
+            if *selected.entry(lane).or_insert_with(|| rows.row(row.node, row.gpu).is_some()) {
                 visit(row)?;
             }
         }

@@ -45,7 +45,6 @@ pub struct Segment<'a> {
     pub weight_version: &'a str,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
 fn or_null<S: Serializer>(text: &&str, to: S) -> Result<S::Ok, S::Error> {
     (!text.is_empty()).then_some(text).serialize(to)
 }

@@ -1,16 +1,15 @@
 //! What each sample of a training step went through before the step was consumed.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
+use super::events::Events;
 use super::spans::{Attempt, Life, Segment, pair};
-use super::{TimelineError, bubbles};
-use crate::telemetry::{Store, TrajectoryBlock, TrajectoryRow, Window};
+use super::{MAX_WINDOW_S, TimelineError, bubbles};
+use crate::telemetry::{Store, TrajectoryRow, Window};
 
 /// How long before its consumption the life of a step's samples is looked for, seconds: the longest
 /// window that any question may ask for.
-pub const LOOK_BACK_S: f64 = 14_400.0;
+pub const LOOK_BACK_S: f64 = MAX_WINDOW_S;
 
 /// The lives of a step's samples.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,12 +74,10 @@ pub fn trajectories(
         return Ok(Trajectories { lanes: Vec::new(), consume_ts: None, t0: None });
     };
     let window = Window { t0: Some(consume_ts - LOOK_BACK_S), t1: Some(consume_ts) };
-    let wanted = Slots::new(samples.iter().copied().filter(|index| only.is_none_or(|only| only == *index)));
     let blocks = store.trajectories(&window)?;
-    let rows = rows_within(&blocks, &window)
-        .filter_map(|row| wanted.slot(row.sample_index).map(|slot| (slot, row)))
-        .collect();
-    let mut lanes: Vec<SampleLane> = by_slot(rows, wanted.len()).filter_map(|events| lane(&events)).collect();
+    let wanted = samples.iter().copied().filter(|index| only.is_none_or(|only| only == *index));
+    let mut lanes: Vec<SampleLane> =
+        Events::new(&blocks, &window).of(wanted).iter().filter_map(|events| lane(events)).collect();
     lanes.sort_by(|a, b| a.first_ts.total_cmp(&b.first_ts).then(a.sample_index.cmp(&b.sample_index)));
     Ok(Trajectories { lanes, consume_ts: Some(consume_ts), t0: window.t0 })
 }
@@ -116,96 +113,9 @@ fn known(version: &str) -> Option<String> {
     (!version.is_empty()).then(|| version.to_owned())
 }
 
-/// Rows inside the window, in the order of the files.
-pub(super) fn rows_within<'a>(
-    blocks: &'a [Arc<TrajectoryBlock>],
-    window: &Window,
-) -> impl Iterator<Item = TrajectoryRow<'a>> {
-    let window = *window;
-    blocks.iter().flat_map(|block| block.rows()).filter(move |row| window.contains(Some(row.ts)))
-}
-
-/// The events of each slot in order of time, those of one time in the order of the files.
-pub(super) fn by_slot<'a>(
-    rows: Vec<(u32, TrajectoryRow<'a>)>,
-    slots: usize,
-) -> impl Iterator<Item = Vec<TrajectoryRow<'a>>> {
-    let mut counts = vec![0usize; slots];
-    for (slot, _) in &rows {
-        counts[*slot as usize] += 1;
-    }
-    let mut lists: Vec<Vec<TrajectoryRow<'a>>> = counts.into_iter().map(Vec::with_capacity).collect();
-    for (slot, row) in rows {
-        lists[slot as usize].push(row);
-    }
-    lists.into_iter().map(|mut events| {
-        if !events.is_sorted_by(|a, b| a.ts <= b.ts) {
-            events.sort_by(|a, b| a.ts.total_cmp(&b.ts));
-        }
-        events
-    })
-}
-
-/// Numbers sample indices from 0, ascending. Indices of a run mostly follow each other, so a number is
-/// found by place in a table, or where they are far apart by search.
-#[derive(Debug)]
-pub(super) struct Slots {
-    indices: Vec<i64>,
-    /// Slot of `indices[0] + place`; empty where the table would be much larger than the list.
-    table: Vec<u32>,
-}
-
-/// A place of the table that no index has.
-const NONE: u32 = u32::MAX;
-
-impl Slots {
-    /// Numbers the indices, which may repeat.
-    pub fn new(indices: impl Iterator<Item = i64>) -> Self {
-        let mut indices: Vec<i64> = indices.collect();
-        let range = indices.iter().copied().min().zip(indices.iter().copied().max());
-        let span = range.and_then(|(low, high)| usize::try_from(i128::from(high) - i128::from(low)).ok());
-        let mut table = Vec::new();
-        match (range, span) {
-            (Some((low, _)), Some(span)) if span < 4 * indices.len() + 1024 => {
-                table.resize(span + 1, NONE);
-                for index in &indices {
-                    table[(index - low) as usize] = 0;
-                }
-                indices.clear();
-                for (place, slot) in table.iter_mut().enumerate().filter(|(_, slot)| **slot == 0) {
-                    *slot = indices.len() as u32;
-                    indices.push(low + place as i64);
-                }
-            }
-            _ => {
-                indices.sort_unstable();
-                indices.dedup();
-            }
-        }
-        Self { indices, table }
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.indices.len()
-    }
-
-    /// The number of an index.
-    pub fn slot(&self, index: i64) -> Option<u32> {
-        let low = *self.indices.first()?;
-        if self.table.is_empty() {
-            return self.indices.binary_search(&index).ok().and_then(|slot| u32::try_from(slot).ok());
-        }
-        let place = usize::try_from(index.checked_sub(low)?).ok()?;
-        self.table.get(place).copied().filter(|slot| *slot != NONE)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
-
-    use proptest::prelude::*;
 
     use super::*;
     use crate::telemetry::StoreOptions;
@@ -263,22 +173,5 @@ mod tests {
         let (_folder, store) = run(&[], "");
         let got = serde_json::to_string(&trajectories(&store, 0, &[1], None).unwrap()).unwrap();
         assert_eq!(got, r#"{"lanes":[],"consume_ts":null,"t0":null}"#);
-    }
-
-    proptest! {
-        #[test]
-        fn every_index_has_a_number_and_no_other_does(
-            indices in prop::collection::vec(prop_oneof![0..60i64, any::<i64>()], 0..30), other: i64
-        ) {
-            let slots = Slots::new(indices.iter().copied());
-            let mut sorted = indices.clone();
-            sorted.sort_unstable();
-            sorted.dedup();
-            prop_assert_eq!(slots.len(), sorted.len());
-            for (at, index) in sorted.iter().enumerate() {
-                prop_assert_eq!(slots.slot(*index), Some(at as u32));
-            }
-            prop_assert_eq!(slots.slot(other).is_some(), sorted.contains(&other));
-        }
     }
 }

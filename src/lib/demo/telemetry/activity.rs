@@ -45,7 +45,7 @@ impl Activity {
         let (util, util_spread, power_w, power_spread) = match self {
             Self::StartUp => (3, 6, 110, 20),
             Self::Dead => (0, 1, 84, 6),
-            Self::Serving => ((30.0 + 62.0 * level) as i64, 15, (210.0 + 330.0 * level) as i64, 70),
+            Self::Serving => ((28.0 + 58.0 * level) as i64, 14, (210.0 + 330.0 * level) as i64, 70),
             Self::Straggling => (96, 7, 395, 25),
             Self::Training(phase) => match phase {
                 Phase::TrainWait => (0, 3, 96, 14),

@@ -72,7 +72,7 @@ fn series(addr: &str, dp: usize) -> (Vec<Series>, Vec<Series>) {
     let gauges = (0..dp).flat_map(|rank| {
         let labels = match dp {
             1 => String::new(),
-            _ => format!("\"engine_type\":\"unified\",\"dp_rank\":\"{rank}\""),
+            _ => format!("\"dp_rank\":\"{rank}\""),
         };
         GAUGES.map(|metric| Series::new(addr, metric, &labels))
     });

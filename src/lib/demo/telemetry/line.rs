@@ -31,9 +31,13 @@ pub(super) fn push_int(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends `value` / 10^`decimals` as a float: no zeros at the end, but at least one decimal.
+/// Appends `value` / 10^`decimals` as a float: no zeros at the end, but at least one decimal; below
+/// 0.0001 with an exponent.
 pub(super) fn push_fixed(out: &mut Vec<u8>, value: i64, decimals: u32) {
     let scale = 10_u64.pow(decimals);
+    if value != 0 && value.unsigned_abs() < scale / 10_000 {
+        return push_small(out, value, decimals);
+    }
     let (whole, mut part) = (value.unsigned_abs() / scale, value.unsigned_abs() % scale);
     if value < 0 {
         out.push(b'-');
@@ -49,6 +53,29 @@ pub(super) fn push_fixed(out: &mut Vec<u8>, value: i64, decimals: u32) {
             return;
         }
     }
+}
+
+/// The same for what has an exponent.
+fn push_small(out: &mut Vec<u8>, value: i64, decimals: u32) {
+    let (mut digits, mut zeros) = (value, 0);
+    while digits % 10 == 0 {
+        digits /= 10;
+        zeros += 1;
+    }
+    let mut text = Vec::new();
+    push_int(&mut text, digits.abs());
+    let exponent = decimals - zeros + 1 - text.len() as u32;
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.push(text[0]);
+    if text.len() > 1 {
+        out.push(b'.');
+        out.extend_from_slice(&text[1..]);
+    }
+    out.extend_from_slice(b"e-");
+    out.extend_from_slice(if exponent < 10 { b"0" } else { b"" });
+    push_int(out, exponent.into());
 }
 
 /// Appends a time in Unix milliseconds as Unix seconds.
@@ -88,6 +115,12 @@ mod tests {
             (-25, 2, "-0.25"),
             (955, 3, "0.955"),
             (123, 0, "123.0"),
+            (0, 6, "0.0"),
+            (100, 6, "0.0001"),
+            (99, 6, "9.9e-05"),
+            (-90, 6, "-9e-05"),
+            (1, 6, "1e-06"),
+            (120, 12, "1.2e-10"),
         ] {
             assert_eq!(text(|out| push_fixed(out, value, decimals)), expected);
         }

@@ -144,3 +144,57 @@ impl Telemetry {
         self.timeline.planned() - 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of every stream in a span, cut at these times; planned step by step, as a live run is.
+    fn lines(settings: &Settings, now: Ms, cuts: &[Ms]) -> Vec<(String, String)> {
+        let mut telemetry = Telemetry::running(settings, now);
+        let mut all: Vec<(String, String)> = Vec::new();
+        for span in cuts.windows(2) {
+            telemetry.plan_to(span[1]);
+            for part in telemetry.parts(&(span[0]..span[1])) {
+                let mut out = Vec::new();
+                telemetry.write(&part, &mut out).unwrap();
+                let text = String::from_utf8(out).unwrap();
+                match all.iter_mut().find(|(name, _)| *name == part.name()) {
+                    Some((_, before)) => before.push_str(&text),
+                    None => all.push((part.name(), text)),
+                }
+            }
+        }
+        all.retain(|(_, text)| !text.is_empty());
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_run_written_in_pieces_is_the_run_written_at_once() {
+        let settings = Settings { gpus: 3, steps: 4, minutes: 6, prompts: 3, ..Settings::default() };
+        let now = clock::EPOCH + 14 * clock::MINUTE;
+        let (start, end) = (now - 6 * clock::MINUTE, now + 7 * clock::MINUTE);
+        let at_once = lines(&settings, now, &[start, end]);
+        assert_eq!(at_once.len(), 3 + 2 * 5, "all streams, in two hours");
+        let mut random = Random::new(1, Purpose::Telemetry, [0, 0]);
+        let mut cuts = vec![start];
+        while let Some(&last) = cuts.last().filter(|&&last| last < end) {
+            cuts.push(end.min(last + 1 + random.below(40_000) as Ms));
+        }
+        assert!(cuts.len() > 20);
+        for (cut, whole) in lines(&settings, now, &cuts).iter().zip(&at_once) {
+            assert!(cut == whole, "{}", whole.0);
+        }
+    }
+
+    #[test]
+    fn a_run_that_follows_the_clock_finishes_its_steps_now_and_does_not_hang() {
+        let settings = Settings::default();
+        let now = clock::EPOCH;
+        let telemetry = Telemetry::running(&settings, now);
+        let last = telemetry.step(settings.run_steps() - 1);
+        assert!((now - clock::SECOND..=now).contains(&last.end));
+        assert!(telemetry.timeline.hung.is_none() && telemetry.span(now).end == now);
+    }
+}

@@ -16,8 +16,8 @@ use crate::demo::Split;
 use crate::demo::random::{Purpose, Random};
 use crate::demo::story::{Outcome, Status, Step, Style};
 
-/// Thousandths of a rollout that a tool call takes.
-const TOOL: Ms = 28;
+/// Thousandths of an attempt that a tool call takes.
+const TOOL: Ms = 30;
 /// From an aborted attempt to the next, in thousandths of a rollout.
 const BACK_OFF: Ms = 12;
 
@@ -142,7 +142,7 @@ fn tell(
         let until = within(now, 880 + pick(100)).max(attempt.busy.end);
         attempt.submitted = restart.gap.start + back;
         attempt.busy = attempt.submitted + back..until;
-        attempt.ended = within(now, 998);
+        attempt.ended = until + back / 4;
         attempt.detail = status;
     }
     life.attempt(&attempt, per_turn, None);
@@ -164,7 +164,7 @@ impl Life<'_> {
         self.event(attempt.submitted, "attempt_start", -1, "");
         let count = attempt.versions.len() as Ms;
         let length = attempt.busy.end - attempt.busy.start;
-        let pause = if count > 1 { (length * TOOL / 200).min(length / (2 * count)) } else { 0 };
+        let pause = if count > 1 { length * TOOL / 1000 } else { 0 };
         let turn_length = (length - pause * (count - 1)) / count;
         let mut at = attempt.busy.start;
         for (turn, version) in attempt.versions.iter().enumerate() {

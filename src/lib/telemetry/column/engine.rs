@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::group::{Grouping, ascending, span};
+use super::bytes::{Bytes, put_count, put_floats, put_int, put_text};
+use super::group::{Grouping, ascending, order, span};
 use super::{Build, Columns, Lacks};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
@@ -98,6 +99,43 @@ impl Columns for EngineBlock {
     fn span(&self) -> Option<(f64, f64)> {
         self.span
     }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.series.len(), out);
+        for head in &self.series {
+            put_text(&head.key.metric, out);
+            put_text(&head.key.addr, out);
+            put_count(head.key.labels.len(), out);
+            for (name, value) in &head.key.labels {
+                put_text(name, out);
+                put_text(value, out);
+            }
+            put_int(head.end.into(), out);
+        }
+        put_floats(&self.ts, out);
+        put_floats(&self.value, out);
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let mut heads = Vec::new();
+        for _ in 0..bytes.count()? {
+            let (metric, addr) = (bytes.text()?.into(), bytes.text()?.into());
+            let mut labels = Vec::new();
+            for _ in 0..bytes.count()? {
+                labels.push((bytes.text()?.to_owned(), bytes.text()?.to_owned()));
+            }
+            heads.push((Key { metric, addr, labels }, u32::try_from(bytes.int()?).ok()?));
+        }
+        let (ts, value) = (bytes.floats()?, bytes.floats()?);
+        let mut start = 0;
+        let mut series = Vec::with_capacity(heads.len());
+        for (key, end) in heads {
+            let sorted = ascending(ts.get(start as usize..end as usize)?);
+            series.push(Head { key, start, end, sorted });
+            start = end;
+        }
+        Some(Self { series, span: span(&ts), ts, value })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -153,17 +191,22 @@ impl Build<EngineBlock> for EngineBuilder {
         }
     }
 
-    fn finish(self) -> EngineBlock {
-        let grouping = Grouping::new(&self.series, self.keys.len());
+    fn finish(mut self) -> EngineBlock {
+        let mut keys: Vec<_> = std::mem::take(&mut self.keys).into_iter().collect();
+        keys.sort();
+        let order = order(keys.iter().map(|(_, series)| *series));
+        self.series
+            .iter_mut()
+            .for_each(|series| *series = order.get(*series as usize).copied().unwrap_or_default());
+        let grouping = Grouping::new(&self.series, keys.len());
         drop(self.series);
         let ts = grouping.column(self.ts);
-        let series = self.keys.into_iter().map(|(key, subject)| {
-            let (start, end) = grouping.range(subject as usize);
+        let series = keys.into_iter().enumerate().map(|(place, (key, _))| {
+            let (start, end) = grouping.range(place);
             let sorted = ascending(ts.get(start as usize..end as usize).unwrap_or_default());
             Head { key, start, end, sorted }
         });
-        let mut series: Vec<_> = series.collect();
-        series.sort_by(|a, b| a.key.cmp(&b.key));
+        let series = series.collect();
         EngineBlock { series, span: span(&ts), value: grouping.column(self.value), ts }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::group::{Grouping, ascending, span};
+use super::bytes::{Bytes, put_count, put_floats, put_int, put_ints, put_text};
+use super::group::{Grouping, ascending, order, span};
 use super::{Build, Columns, Lacks, narrow};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
@@ -91,6 +92,35 @@ impl Columns for GpuBlock {
     fn span(&self) -> Option<(f64, f64)> {
         self.span
     }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.lanes.len(), out);
+        for head in &self.lanes {
+            put_text(&head.node, out);
+            put_int(head.gpu, out);
+            put_int(head.end.into(), out);
+        }
+        put_floats(&self.ts, out);
+        put_ints(&self.util, out);
+        put_ints(&self.mem_mb, out);
+        put_ints(&self.power_w, out);
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let mut heads = Vec::new();
+        for _ in 0..bytes.count()? {
+            heads.push((bytes.text()?, bytes.int()?, u32::try_from(bytes.int()?).ok()?));
+        }
+        let (ts, util, mem_mb, power_w) = (bytes.floats()?, bytes.ints()?, bytes.ints()?, bytes.ints()?);
+        let mut start = 0;
+        let mut lanes = Vec::with_capacity(heads.len());
+        for (node, gpu, end) in heads {
+            let sorted = ascending(ts.get(start as usize..end as usize)?);
+            lanes.push(Head { node: node.into(), gpu, start, end, sorted });
+            start = end;
+        }
+        Some(Self { lanes, span: span(&ts), ts, util, mem_mb, power_w })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -148,17 +178,20 @@ impl Build<GpuBlock> for GpuBuilder {
         }
     }
 
-    fn finish(self) -> GpuBlock {
-        let grouping = Grouping::new(&self.lane, self.lanes.len());
+    fn finish(mut self) -> GpuBlock {
+        let mut lanes: Vec<_> = std::mem::take(&mut self.lanes).into_iter().collect();
+        lanes.sort();
+        let order = order(lanes.iter().map(|(_, lane)| *lane));
+        self.lane.iter_mut().for_each(|lane| *lane = order.get(*lane as usize).copied().unwrap_or_default());
+        let grouping = Grouping::new(&self.lane, lanes.len());
         drop(self.lane);
         let ts = grouping.column(self.ts);
-        let lanes = self.lanes.into_iter().map(|((node, gpu), subject)| {
-            let (start, end) = grouping.range(subject as usize);
+        let lanes = lanes.into_iter().enumerate().map(|(place, ((node, gpu), _))| {
+            let (start, end) = grouping.range(place);
             let sorted = ascending(ts.get(start as usize..end as usize).unwrap_or_default());
             Head { node, gpu, start, end, sorted }
         });
-        let mut lanes: Vec<_> = lanes.collect();
-        lanes.sort_by(|a, b| (&a.node, a.gpu).cmp(&(&b.node, b.gpu)));
+        let lanes = lanes.collect();
         GpuBlock {
             lanes,
             span: span(&ts),

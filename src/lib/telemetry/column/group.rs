@@ -51,6 +51,17 @@ impl Grouping {
     }
 }
 
+/// New number of each subject when they are taken in this order.
+pub(super) fn order(subjects: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    let mut order = vec![0; subjects.len()];
+    for (place, subject) in subjects.enumerate() {
+        if let Some(slot) = order.get_mut(subject as usize) {
+            *slot = place as u32;
+        }
+    }
+    order
+}
+
 /// Whether times never fall.
 pub(super) fn ascending(ts: &[f64]) -> bool {
     ts.is_sorted()

@@ -4,6 +4,7 @@
 //! and dropped one by one. A row takes at most 24 bytes. Text that repeats (node, metric, labels, phase)
 //! is held once a block; what a row is about is a small number, or where the row lies.
 
+mod bytes;
 mod engine;
 mod gpu;
 mod group;
@@ -11,6 +12,7 @@ mod phase;
 mod process;
 mod trajectory;
 
+pub(super) use bytes::Bytes;
 pub use engine::{EngineBlock, EngineSlice};
 pub use gpu::{GpuBlock, GpuLane, MISSING};
 pub(in crate::telemetry) use phase::PhaseKey;
@@ -34,6 +36,10 @@ pub(super) trait Columns: Holes + Send + Sync + Sized + 'static {
     fn bytes(&self) -> usize;
     /// Oldest and newest time of the rows, Unix seconds.
     fn span(&self) -> Option<(f64, f64)>;
+    /// Appends the block as bytes.
+    fn put(&self, out: &mut Vec<u8>);
+    /// The block that [`Columns::put`] wrote; `None` for anything else.
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self>;
 }
 
 /// Makes columns row by row.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::bytes::{Bytes, put_count, put_floats, put_int, put_ints, put_text};
 use super::{Build, Columns, Lacks};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
@@ -126,6 +127,40 @@ impl Columns for PhaseBlock {
     fn span(&self) -> Option<(f64, f64)> {
         self.span
     }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.kinds.len(), out);
+        for kind in &self.kinds {
+            put_text(&kind.name, out);
+            put_text(&kind.node, out);
+            put_ints(&kind.gpus, out);
+            put_int(kind.rank, out);
+            put_text(&kind.role, out);
+        }
+        put_floats(&self.t0, out);
+        put_floats(&self.t1, out);
+        put_ints(&self.kind.iter().map(|kind| kind.cast_signed()).collect::<Vec<_>>(), out);
+        put_ints(&self.open.iter().map(|(kind, _)| kind.cast_signed()).collect::<Vec<_>>(), out);
+        put_floats(&self.open.iter().map(|(_, t0)| *t0).collect::<Vec<_>>(), out);
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let mut kinds = Vec::new();
+        for _ in 0..bytes.count()? {
+            kinds.push(Kind {
+                name: bytes.text()?.into(),
+                node: bytes.text()?.into(),
+                gpus: bytes.ints()?.into(),
+                rank: bytes.int()?,
+                role: bytes.text()?.into(),
+            });
+        }
+        let (t0, t1, kind) = (bytes.floats()?, bytes.floats()?, bytes.ints()?);
+        let open: Vec<_> = bytes.ints()?.into_iter().map(i32::cast_unsigned).zip(bytes.floats()?).collect();
+        let times = t0.iter().chain(&t1).copied().chain(open.iter().map(|(_, t0)| *t0));
+        let span = times.map(|at| (at, at)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        Some(Self { kinds, span, t0, t1, kind: kind.into_iter().map(i32::cast_unsigned).collect(), open })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -165,6 +200,7 @@ impl PhaseBuilder {
             self.open.push(Some((kind, t0)));
             return;
         }
+        *least = least.min(t1);
         *greatest = greatest.max(t1);
         // Most rows close a marker, and without markers there is nothing to look up.
         if !self.waiting.is_empty() {

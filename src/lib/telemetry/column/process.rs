@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::bytes::{put_count, put_floats, put_int, put_ints, put_text};
 use super::group::span;
-use super::{Build, Columns, Lacks, MISSING, narrow};
+use super::{Build, Bytes, Columns, Lacks, MISSING, narrow};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
 
@@ -80,6 +81,34 @@ impl Columns for ProcessBlock {
 
     fn span(&self) -> Option<(f64, f64)> {
         self.span
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.processes.len(), out);
+        for process in &self.processes {
+            put_text(&process.node, out);
+            put_int(process.gpu, out);
+            put_int(process.pid.is_some().into(), out);
+            put_int(process.pid.unwrap_or_default(), out);
+            put_int(process.name.is_some().into(), out);
+            put_text(process.name.as_deref().unwrap_or_default(), out);
+        }
+        put_floats(&self.ts, out);
+        put_ints(&self.process.iter().map(|process| process.cast_signed()).collect::<Vec<_>>(), out);
+        put_ints(&self.mem_mb, out);
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let mut processes = Vec::new();
+        for _ in 0..bytes.count()? {
+            let (node, gpu) = (bytes.text()?.into(), bytes.int()?);
+            let (has_pid, pid, has_name, name) = (bytes.int()?, bytes.int()?, bytes.int()?, bytes.text()?);
+            let (pid, name) = ((has_pid != 0).then_some(pid), (has_name != 0).then(|| name.into()));
+            processes.push(Process { node, gpu, pid, name });
+        }
+        let (ts, process, mem_mb) = (bytes.floats()?, bytes.ints()?, bytes.ints()?);
+        let process = process.into_iter().map(i32::cast_unsigned).collect();
+        Some(Self { processes, span: span(&ts), ts, process, mem_mb })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::bytes::{put_count, put_floats, put_int, put_ints, put_longs, put_text};
 use super::group::span;
-use super::{Build, Columns, Lacks, MISSING, narrow};
+use super::{Build, Bytes, Columns, Lacks, MISSING, narrow};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
 
@@ -48,17 +49,28 @@ pub enum EventKind {
     Other,
 }
 
+impl EventKind {
+    const NAMED: [Self; 6] =
+        [Self::AttemptStart, Self::GenStart, Self::GenEnd, Self::ToolStart, Self::ToolEnd, Self::AttemptEnd];
+
+    /// As the stream has it; `other` for anything else.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AttemptStart => "attempt_start",
+            Self::GenStart => "gen_start",
+            Self::GenEnd => "gen_end",
+            Self::ToolStart => "tool_start",
+            Self::ToolEnd => "tool_end",
+            Self::AttemptEnd => "attempt_end",
+            Self::Other => "other",
+        }
+    }
+}
+
 impl From<&str> for EventKind {
     fn from(name: &str) -> Self {
-        match name {
-            "attempt_start" => Self::AttemptStart,
-            "gen_start" => Self::GenStart,
-            "gen_end" => Self::GenEnd,
-            "tool_start" => Self::ToolStart,
-            "tool_end" => Self::ToolEnd,
-            "attempt_end" => Self::AttemptEnd,
-            _ => Self::Other,
-        }
+        Self::NAMED.into_iter().find(|kind| kind.name() == name).unwrap_or(Self::Other)
     }
 }
 
@@ -84,20 +96,34 @@ pub struct TrajectoryRow<'a> {
 impl TrajectoryBlock {
     /// The rows in order of arrival.
     pub fn rows(&self) -> impl Iterator<Item = TrajectoryRow<'_>> {
-        self.ts.iter().zip(&self.event).zip(&self.sample_index).enumerate().filter_map(
-            |(row, ((&ts, &event), &sample_index))| {
-                let event = self.events.get(event as usize)?;
-                Some(TrajectoryRow {
-                    ts,
-                    kind: event.kind,
-                    sample_index,
-                    group_index: self.group_index(row),
-                    turn: event.turn,
-                    weight_version: &event.weight_version,
-                    detail: &event.detail,
-                })
-            },
-        )
+        (0..self.ts.len()).filter_map(|row| self.row(row))
+    }
+
+    /// When each event was, Unix seconds, in order of arrival.
+    #[must_use]
+    pub fn ts(&self) -> &[f64] {
+        &self.ts
+    }
+
+    /// The sample of each event, in order of arrival.
+    #[must_use]
+    pub fn sample_index(&self) -> &[i64] {
+        &self.sample_index
+    }
+
+    /// The event of one place; `None` behind the last.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<TrajectoryRow<'_>> {
+        let event = self.events.get(*self.event.get(row)? as usize)?;
+        Some(TrajectoryRow {
+            ts: *self.ts.get(row)?,
+            kind: event.kind,
+            sample_index: *self.sample_index.get(row)?,
+            group_index: self.group_index(row),
+            turn: event.turn,
+            weight_version: &event.weight_version,
+            detail: &event.detail,
+        })
     }
 
     fn group_index(&self, row: usize) -> Option<i64> {
@@ -132,6 +158,42 @@ impl Columns for TrajectoryBlock {
 
     fn span(&self) -> Option<(f64, f64)> {
         self.span
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.events.len(), out);
+        for event in &self.events {
+            put_text(event.kind.name(), out);
+            put_int(event.turn, out);
+            put_text(&event.weight_version, out);
+            put_text(&event.detail, out);
+        }
+        put_floats(&self.ts, out);
+        put_ints(&self.event.iter().map(|event| event.cast_signed()).collect::<Vec<_>>(), out);
+        put_longs(&self.sample_index, out);
+        put_ints(&self.group_index, out);
+        put_count(self.far_groups.len(), out);
+        for (&row, &group) in &self.far_groups {
+            put_count(row, out);
+            put_int(group, out);
+        }
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let mut events = Vec::new();
+        for _ in 0..bytes.count()? {
+            let (kind, turn) = (bytes.text()?.into(), bytes.int()?);
+            let (weight_version, detail) = (bytes.text()?.into(), bytes.text()?.into());
+            events.push(Event { kind, turn, weight_version, detail });
+        }
+        let (ts, event) = (bytes.floats()?, bytes.ints()?);
+        let (sample_index, group_index) = (bytes.longs()?, bytes.ints()?);
+        let mut far_groups = BTreeMap::new();
+        for _ in 0..bytes.count()? {
+            far_groups.insert(bytes.count()?, bytes.int()?);
+        }
+        let event = event.into_iter().map(i32::cast_unsigned).collect();
+        Some(Self { events, span: span(&ts), ts, event, sample_index, group_index, far_groups })
     }
 }
 
