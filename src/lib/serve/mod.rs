@@ -108,14 +108,14 @@ impl App {
     /// # Errors
     /// The run directory cannot be read.
     pub fn open(settings: Settings, notes: Notes) -> Result<Arc<Self>, Error> {
-        let cache = match &settings.cache_dir {
-            Some(dir) => Cache::new(dir.clone()),
-            None => Cache::of_run(&settings.run),
-        };
+        let dashboard = settings.run.join(DASHBOARD);
+        let cache_dir = settings.cache_dir.clone().unwrap_or_else(|| dashboard.join("cache"));
+        let cache = Cache::new(cache_dir.clone());
+        let options = StoreOptions { cache: Some(cache_dir), ..StoreOptions::default() };
         let steps = Steps::open(&settings.run, settings.tensor_lru, Some(cache), notes.clone())?;
         Ok(Arc::new(Self {
             steps,
-            store: Store::open(&settings.run.join(DASHBOARD), StoreOptions::default()),
+            store: Store::open(&dashboard, options),
             lane_index: LaneIndex::default(),
             answers: Answers::new(ANSWER_BYTES),
             pool: Pool::new(),
