@@ -292,7 +292,7 @@ complete -c miles -n "__fish_miles_using_subcommand serve" -s d -l dump-details 
 complete -c miles -n "__fish_miles_using_subcommand serve" -l port -d 'Port; 0 is any that is free' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l host -d 'Name or address to listen on' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l tensor-lru -d 'Steps that are held open' -r
-complete -c miles -n "__fish_miles_using_subcommand serve" -l cache-dir -d 'Where summaries are kept [default: dashboard/cache in the run directory]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand serve" -l cache-dir -d 'Where summaries of steps and columns of streams are kept; nothing is written elsewhere [default: dashboard/cache in the run directory]' -r -F
 complete -c miles -n "__fish_miles_using_subcommand serve" -l low-mfu-threshold -d 'Mean MFU below which advice is given; 0 gives none' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l token -d 'The token that other machines need [default: a new one each time]; MILES_TOKEN keeps it out of the list of processes' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l follow -d 'The run is being written: look for what is new'

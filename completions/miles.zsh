@@ -421,7 +421,7 @@ _arguments "${_arguments_options[@]}" : \
 '--port=[Port; 0 is any that is free]:PORT:_default' \
 '--host=[Name or address to listen on]:HOST:_default' \
 '--tensor-lru=[Steps that are held open]:N:_default' \
-'--cache-dir=[Where summaries are kept \[default\: dashboard/cache in the run directory\]]:DIR:_files' \
+'--cache-dir=[Where summaries of steps and columns of streams are kept; nothing is written elsewhere \[default\: dashboard/cache in the run directory\]]:DIR:_files' \
 '--low-mfu-threshold=[Mean MFU below which advice is given; 0 gives none]:FRACTION:_default' \
 '(--no-auth)--token=[The token that other machines need \[default\: a new one each time\]; MILES_TOKEN keeps it out of the list of processes]:TOKEN:_default' \
 '--follow[The run is being written\: look for what is new]' \
