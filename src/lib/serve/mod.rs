@@ -168,11 +168,13 @@ impl App {
         Ok(answer.response(headers, encoding))
     }
 
-    /// An error as a client is told it: paths as they are inside the run directory.
+    /// An error as a client is told it: the file that it begins with as it is called inside the run.
     fn told(&self, error: impl Into<Problem>) -> Problem {
         let mut problem = error.into();
         let run = format!("{}/", self.settings.run.display());
-        problem.detail = problem.detail.replace(&run, "");
+        if let Some(rest) = problem.detail.strip_prefix(&run) {
+            problem.detail = rest.to_owned();
+        }
         problem
     }
 
