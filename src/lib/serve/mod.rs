@@ -128,12 +128,20 @@ impl App {
     }
 
     /// Starts to look for what the run adds, on a thread that ends with [`App::stop`]. Does nothing unless
-    /// the settings say so.
+    /// the settings say so. To be called before anybody is answered.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn follow(self: &Arc<Self>) -> std::io::Result<()> {
-        if self.settings.follow { follow::start(Arc::clone(self)) } else { Ok(()) }
+        if !self.settings.follow {
+            return Ok(());
+        }
+        // What is there at the start is no change.
+        self.steps.refresh();
+        if let Err(e) = self.store.refresh() {
+            self.notes.once(&e.to_string());
+        }
+        follow::start(Arc::clone(self))
     }
 
     /// Tells everything that waits, event streams above all, that the server ends.
