@@ -31,6 +31,9 @@ _miles() {
             miles,man)
                 cmd="miles__subcmd__man"
                 ;;
+            miles,serve)
+                cmd="miles__subcmd__serve"
+                ;;
             miles__subcmd__dump,groups)
                 cmd="miles__subcmd__dump__subcmd__groups"
                 ;;
@@ -118,6 +121,9 @@ _miles() {
             miles__subcmd__help,man)
                 cmd="miles__subcmd__help__subcmd__man"
                 ;;
+            miles__subcmd__help,serve)
+                cmd="miles__subcmd__help__subcmd__serve"
+                ;;
             miles__subcmd__help__subcmd__dump,groups)
                 cmd="miles__subcmd__help__subcmd__dump__subcmd__groups"
                 ;;
@@ -158,7 +164,7 @@ _miles() {
 
     case "${cmd}" in
         miles)
-            opts="-h -V --help --version dump demo completions man help"
+            opts="-h -V --help --version dump demo serve completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1058,7 +1064,7 @@ _miles() {
             return 0
             ;;
         miles__subcmd__help)
-            opts="dump demo completions man help"
+            opts="dump demo serve completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1295,6 +1301,20 @@ _miles() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        miles__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         miles__subcmd__man)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1302,6 +1322,52 @@ _miles() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__serve)
+            opts="-d -q -v -h --dump-details --follow --port --host --tensor-lru --cache-dir --use-utilization-overview --low-mfu-threshold --demo --open --token --no-auth --quiet --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dump-details)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tensor-lru)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --low-mfu-threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

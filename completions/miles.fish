@@ -28,6 +28,7 @@ complete -c miles -n "__fish_miles_needs_command" -s h -l help -d 'Print help'
 complete -c miles -n "__fish_miles_needs_command" -s V -l version -d 'Print version'
 complete -c miles -n "__fish_miles_needs_command" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
 complete -c miles -n "__fish_miles_needs_command" -f -a "demo" -d 'Write a synthetic run to try the tools on'
+complete -c miles -n "__fish_miles_needs_command" -f -a "serve" -d 'Serve a run over HTTP: the API and its pages'
 complete -c miles -n "__fish_miles_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c miles -n "__fish_miles_needs_command" -f -a "man" -d 'Write man pages, one a tool and command'
 complete -c miles -n "__fish_miles_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -287,15 +288,31 @@ complete -c miles -n "__fish_miles_using_subcommand demo" -l seed -d 'Where the 
 complete -c miles -n "__fish_miles_using_subcommand demo" -l live -d 'Let the run end now, and keep appending to it in real time until interrupted'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s q -l quiet -d 'No progress bar and no notes on stderr; errors stay'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s h -l help -d 'Print help'
+complete -c miles -n "__fish_miles_using_subcommand serve" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l port -d 'Port; 0 is any that is free' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l host -d 'Name or address to listen on' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l tensor-lru -d 'Steps that are held open' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l cache-dir -d 'Where summaries of steps and columns of streams are kept; nothing is written elsewhere [default: dashboard/cache in the run directory]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand serve" -l low-mfu-threshold -d 'Mean MFU below which advice is given; 0 gives none' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l token -d 'The token that other machines need [default: a new one each time]; MILES_TOKEN keeps it out of the list of processes' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l follow -d 'The run is being written: look for what is new'
+complete -c miles -n "__fish_miles_using_subcommand serve" -l use-utilization-overview -d 'Let the page open with the utilization overview'
+complete -c miles -n "__fish_miles_using_subcommand serve" -l demo -d 'Serve a synthetic run, which is gone afterwards'
+complete -c miles -n "__fish_miles_using_subcommand serve" -l open -d 'Open the page in a browser'
+complete -c miles -n "__fish_miles_using_subcommand serve" -l no-auth -d 'Let everybody who reaches the port read the run'
+complete -c miles -n "__fish_miles_using_subcommand serve" -s q -l quiet -d 'Say nothing on stderr but errors and the links'
+complete -c miles -n "__fish_miles_using_subcommand serve" -s v -l verbose -d 'Log each request on stderr'
+complete -c miles -n "__fish_miles_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c miles -n "__fish_miles_using_subcommand completions" -l tool -d 'For which binary' -r -f -a "miles\t'`miles`'
 miles-dump\t'`miles-dump`'"
 complete -c miles -n "__fish_miles_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles -n "__fish_miles_using_subcommand man" -s h -l help -d 'Print help'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo completions man help" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo completions man help" -f -a "demo" -d 'Write a synthetic run to try the tools on'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo completions man help" -f -a "completions" -d 'Print completions for a shell'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo completions man help" -f -a "man" -d 'Write man pages, one a tool and command'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "demo" -d 'Write a synthetic run to try the tools on'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "serve" -d 'Serve a run over HTTP: the API and its pages'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "completions" -d 'Print completions for a shell'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "man" -d 'Write man pages, one a tool and command'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "ids" -d 'One row a step: size, age, and whether it is still being written'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "steps" -d 'One row a train step: number of samples and the eight dump/* metrics'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "summary" -d 'One row a sample: reward, lengths, versions, and masked statistics of the train side'

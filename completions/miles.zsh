@@ -414,6 +414,29 @@ _arguments "${_arguments_options[@]}" : \
 ':dir -- Folder for the run\: new, empty, or an earlier demo run:_files' \
 && ret=0
 ;;
+(serve)
+_arguments "${_arguments_options[@]}" : \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--port=[Port; 0 is any that is free]:PORT:_default' \
+'--host=[Name or address to listen on]:HOST:_default' \
+'--tensor-lru=[Steps that are held open]:N:_default' \
+'--cache-dir=[Where summaries of steps and columns of streams are kept; nothing is written elsewhere \[default\: dashboard/cache in the run directory\]]:DIR:_files' \
+'--low-mfu-threshold=[Mean MFU below which advice is given; 0 gives none]:FRACTION:_default' \
+'(--no-auth)--token=[The token that other machines need \[default\: a new one each time\]; MILES_TOKEN keeps it out of the list of processes]:TOKEN:_default' \
+'--follow[The run is being written\: look for what is new]' \
+'--use-utilization-overview[Let the page open with the utilization overview]' \
+'(-d --dump-details --cache-dir)--demo[Serve a synthetic run, which is gone afterwards]' \
+'--open[Open the page in a browser]' \
+'--no-auth[Let everybody who reaches the port read the run]' \
+'(-v --verbose)-q[Say nothing on stderr but errors and the links]' \
+'(-v --verbose)--quiet[Say nothing on stderr but errors and the links]' \
+'*-v[Log each request on stderr]' \
+'*--verbose[Log each request on stderr]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
 (completions)
 _arguments "${_arguments_options[@]}" : \
 '--tool=[For which binary]:TOOL:((miles\:"\`miles\`"
@@ -506,6 +529,10 @@ esac
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(serve)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (completions)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -532,6 +559,7 @@ _miles_commands() {
     local commands; commands=(
 'dump:Show what a run'\''s dumps hold (miles-dump)' \
 'demo:Write a synthetic run to try the tools on' \
+'serve:Serve a run over HTTP\: the API and its pages' \
 'completions:Print completions for a shell' \
 'man:Write man pages, one a tool and command' \
 'help:Print this message or the help of the given subcommand(s)' \
@@ -704,6 +732,7 @@ _miles__subcmd__help_commands() {
     local commands; commands=(
 'dump:Show what a run'\''s dumps hold (miles-dump)' \
 'demo:Write a synthetic run to try the tools on' \
+'serve:Serve a run over HTTP\: the API and its pages' \
 'completions:Print completions for a shell' \
 'man:Write man pages, one a tool and command' \
 'help:Print this message or the help of the given subcommand(s)' \
@@ -802,10 +831,20 @@ _miles__subcmd__help__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'miles help man commands' commands "$@"
 }
+(( $+functions[_miles__subcmd__help__subcmd__serve_commands] )) ||
+_miles__subcmd__help__subcmd__serve_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles help serve commands' commands "$@"
+}
 (( $+functions[_miles__subcmd__man_commands] )) ||
 _miles__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'miles man commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__serve_commands] )) ||
+_miles__subcmd__serve_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles serve commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_miles" ]; then

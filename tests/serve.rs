@@ -8,7 +8,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -92,7 +92,7 @@ fn requests_that_no_route_takes_are_refused_and_the_server_goes_on() {
         (format!("POST /api/meta HTTP/1.1\r\n{head}Content-Length: 2\r\n\r\n{{}}"), 405),
         (format!("DELETE /api/rollout/0/summary HTTP/1.1\r\n{head}\r\n"), 405),
         (format!("OPTIONS /api/meta HTTP/1.1\r\n{head}Origin: http://evil.com\r\n\r\n"), 405),
-        (format!("GET /api/meta?x={} HTTP/1.1\r\n{head}\r\n", "a".repeat(20_000)), 414),
+        (format!("GET /api/meta?x={} HTTP/1.1\r\n{head}\r\n", "a".repeat(40_000)), 414),
         (format!("GET /api/meta HTTP/1.1\r\n{head}Content-Length: 5000000\r\n\r\n"), 413),
         (format!("GET /api/meta HTTP/1.1\r\n{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 413),
         ("GET /api/meta HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(), 403),
@@ -389,7 +389,9 @@ fn a_signal_ends_it_with_everything_that_is_under_way_answered() {
         assert!(stderr.contains("stopping"), "{stderr}");
         // Its end is an end, not a break: the last chunk is there.
         assert_eq!(next_event(&mut events), None);
-        assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
+        // Closed; or reset, where it was not accepted yet.
+        let closed = idle.read(&mut [0; 8]);
+        assert!(matches!(&closed, Ok(0)) || closed.is_err_and(|e| e.kind() == ErrorKind::ConnectionReset));
     }
 }
 

@@ -54,7 +54,8 @@ pub struct ServeArgs {
     /// Steps that are held open
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub tensor_lru: usize,
-    /// Where summaries are kept [default: dashboard/cache in the run directory]
+    /// Where summaries of steps and columns of streams are kept; nothing is written elsewhere [default:
+    /// dashboard/cache in the run directory]
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
     /// Let the page open with the utilization overview

@@ -1,6 +1,8 @@
 //! Conversations: `trajectory/{rid}.jsonl`, one object a line, only for samples that recorded one.
 
+use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -52,14 +54,77 @@ struct Body<'a> {
 /// # Errors
 /// [`Error::NoConversation`], [`Error::Io`].
 pub fn find(path: &Path, index: i64) -> Result<Line, Error> {
-    let missing = || Error::NoConversation { path: path.to_owned(), index };
-    let file = match File::open(path) {
+    let mut damage = Vec::new();
+    let found = each(path, 0, &mut damage, |_, sample, json, replaced_characters| {
+        (sample == Some(index)).then(|| (json.trim().to_owned(), replaced_characters))
+    })?;
+    match found {
+        Some((json, replaced_characters)) => Ok(Line { json, damage, replaced_characters }),
+        None => Err(Error::NoConversation { path: path.to_owned(), index }),
+    }
+}
+
+/// Where each sample's conversation lies, for a process that will be asked for more than one.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// Byte offset of the first line of each sample.
+    offsets: HashMap<i64, u64>,
+    /// (byte offset, what is wrong) of lines that cannot be read.
+    pub damage: Vec<(u64, String)>,
+}
+
+impl Index {
+    /// Reads the file once. One that is not there has no conversations.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let mut index = Self::default();
+        let offsets = &mut index.offsets;
+        each(path, 0, &mut index.damage, |offset, sample, _, _| {
+            if let Some(sample) = sample {
+                offsets.entry(sample).or_insert(offset);
+            }
+            None::<()>
+        })?;
+        Ok(index)
+    }
+
+    /// As [`find`], at the place that is known.
+    ///
+    /// # Errors
+    /// As [`find`]; also [`Error::NoConversation`] when the file is not what it was.
+    pub fn find(&self, path: &Path, index: i64) -> Result<Line, Error> {
+        let missing = || Error::NoConversation { path: path.to_owned(), index };
+        let offset = *self.offsets.get(&index).ok_or_else(missing)?;
+        let first = each(path, offset, &mut Vec::new(), |_, sample, json, replaced_characters| {
+            Some((sample, json.trim().to_owned(), replaced_characters))
+        })?;
+        match first {
+            Some((Some(sample), json, replaced_characters)) if sample == index => {
+                Ok(Line { json, damage: Vec::new(), replaced_characters })
+            }
+            _ => Err(missing()),
+        }
+    }
+}
+
+/// Hands offset, sample, strict JSON and the number of replaced characters of each line from `start` on to
+/// `visit`, until it answers something.
+fn each<T>(
+    path: &Path,
+    start: u64,
+    damage: &mut Vec<(u64, String)>,
+    mut visit: impl FnMut(u64, Option<i64>, &str, u64) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(missing()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(path, e)),
     };
-    let mut lines = Lines::new(file, 0);
-    let mut damage = Vec::new();
+    file.seek(SeekFrom::Start(start)).map_err(|e| Error::io(path, e))?;
+    let mut lines = Lines::new(file, start);
+    let mut strict = String::new();
     while let Some(line) = lines.next_line().map_err(|e| Error::io(path, e))? {
         let Some(bytes) = line.bytes else {
             damage.push((line.offset, "longer than any conversation".to_owned()));
@@ -70,17 +135,18 @@ pub fn find(path: &Path, index: i64) -> Result<Line, Error> {
             continue;
         }
         // Python writes NaN and lone surrogates, which JSON has not.
-        let mut strict = String::new();
+        strict.clear();
         let replaced_characters = record::strict(&text, &mut strict);
         match serde_json::from_str::<Head>(&strict) {
-            Ok(head) if head.sample_index == Some(index) => {
-                return Ok(Line { json: strict.trim().to_owned(), damage, replaced_characters });
+            Ok(head) => {
+                if let Some(found) = visit(line.offset, head.sample_index, &strict, replaced_characters) {
+                    return Ok(Some(found));
+                }
             }
-            Ok(_) => {}
             Err(e) => damage.push((line.offset, e.to_string())),
         }
     }
-    Err(missing())
+    Ok(None)
 }
 
 /// The messages of a conversation's line.
@@ -98,4 +164,29 @@ pub fn messages(path: &Path, line: &Line) -> Result<Vec<Message>, Error> {
         })
     };
     body.messages.into_iter().map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_finds_what_a_search_finds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("3.jsonl");
+        assert!(Index::read(&path).unwrap().find(&path, 1).is_err());
+        let text = "{\"sample_index\": 1, \"reward\": NaN}\n{\"sample_in\n\n{\"sample_index\": 7, \"a\": \"\\ud83d\"}\n\
+                    {\"sample_index\": 1, \"again\": 1}\n{\"sample_index\": 9}";
+        std::fs::write(&path, text).unwrap();
+        let index = Index::read(&path).unwrap();
+        assert_eq!(index.damage.len(), 1);
+        for sample in [1, 7] {
+            let (a, b) = (find(&path, sample).unwrap(), index.find(&path, sample).unwrap());
+            assert_eq!((a.json, a.replaced_characters), (b.json, b.replaced_characters));
+        }
+        // The last line is not complete.
+        assert!(find(&path, 9).is_err() && index.find(&path, 9).is_err());
+        std::fs::write(&path, "{\"sample_index\": 5}\n").unwrap();
+        assert!(index.find(&path, 1).is_err());
+    }
 }

@@ -189,9 +189,10 @@ mod tests {
             answers.get(&pool, key, 0, || Ok(content(3000))).await.unwrap();
         }
         assert!(has("a") && has("e") && !has("b"), "{:?}", answers.lock().order);
-        let shared = answers.lock();
-        assert!(shared.bytes <= 40_000 && shared.kept.len() == shared.order.len());
-        drop(shared);
+        {
+            let shared = answers.lock();
+            assert!(shared.bytes <= 40_000 && shared.kept.len() == shared.order.len());
+        }
         answers.get(&pool, "huge", 0, || Ok(content(9_000))).await.unwrap();
         assert!(!has("huge") && has("a"));
     }

@@ -1,6 +1,7 @@
 //! Noticing that a run grows: told by the file system where it can, and looked for each second where it
 //! cannot. inotify says nothing about what another machine writes to NFS.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -34,7 +35,10 @@ fn follow(app: &App) {
     let mut watched = Watched::new(app, tell);
     while !*app.stopping.borrow() {
         watched.add(&app.settings.run);
-        look(app);
+        // A bug that a file uncovers must not end the following of all others.
+        if catch_unwind(AssertUnwindSafe(|| look(app))).is_err() {
+            app.notes.once("looking for changes fell over; looking again");
+        }
         wait(&told);
     }
 }

@@ -14,8 +14,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::{App, Problem};
 
-/// Longest address. A question about every metric of a run by name is some 4 KB.
-const LONGEST_URI: usize = 16 << 10;
+/// Longest address. A question about every metric of a run, 500 of them, by name is 15 KB.
+const LONGEST_URI: usize = 32 << 10;
 /// Longest body. No route reads one; a little is tolerated from clients that send `{}` with everything.
 const LARGEST_BODY: u64 = 4 << 10;
 /// How long a client waits for the head of an answer. The work goes on, and its answer is kept.

@@ -27,9 +27,6 @@ pub(super) fn dump_keys() -> Vec<&'static str> {
     COLUMNS.iter().map(|column| &*column.name).filter(|name| name.starts_with(DUMP)).collect()
 }
 
-/// Most series in one question; a page asks for a few dozen.
-const MOST_KEYS: usize = 1000;
-
 /// `/api/metrics?keys=a,b`.
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
@@ -38,9 +35,6 @@ pub(super) async fn metrics(
 ) -> Result<Response, Problem> {
     let keys = query.text("keys").ok_or_else(|| Problem::unreadable("keys: say which, comma-separated"))?;
     let keys: Vec<String> = metrics::keys(keys)?.into_iter().map(str::to_owned).collect();
-    if keys.len() > MOST_KEYS {
-        return Err(Problem::bad(format!("keys: more than {MOST_KEYS}")));
-    }
     if let Some(unknown) = keys.iter().find(|k| k.starts_with(DUMP) && !dump_keys().contains(&k.as_str())) {
         let known = dump_keys().join(", ");
         return Err(Problem::bad(format!("keys: there is no {}; there are {known}", shown(unknown))));

@@ -30,6 +30,7 @@ pub mod listen;
 mod meta;
 mod metrics;
 mod notes;
+mod openapi;
 mod page;
 mod pool;
 mod problem;
@@ -127,12 +128,20 @@ impl App {
     }
 
     /// Starts to look for what the run adds, on a thread that ends with [`App::stop`]. Does nothing unless
-    /// the settings say so.
+    /// the settings say so. To be called before anybody is answered.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn follow(self: &Arc<Self>) -> std::io::Result<()> {
-        if self.settings.follow { follow::start(Arc::clone(self)) } else { Ok(()) }
+        if !self.settings.follow {
+            return Ok(());
+        }
+        // What is there at the start is no change.
+        self.steps.refresh();
+        if let Err(e) = self.store.refresh() {
+            self.notes.once(&e.to_string());
+        }
+        follow::start(Arc::clone(self))
     }
 
     /// Tells everything that waits, event streams above all, that the server ends.
@@ -167,11 +176,13 @@ impl App {
         Ok(answer.response(headers, encoding))
     }
 
-    /// An error as a client is told it: paths as they are inside the run directory.
+    /// An error as a client is told it: the file that it begins with as it is called inside the run.
     fn told(&self, error: impl Into<Problem>) -> Problem {
         let mut problem = error.into();
         let run = format!("{}/", self.settings.run.display());
-        problem.detail = problem.detail.replace(&run, "");
+        if let Some(rest) = problem.detail.strip_prefix(&run) {
+            problem.detail = rest.to_owned();
+        }
         problem
     }
 

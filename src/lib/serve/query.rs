@@ -29,7 +29,7 @@ impl Query {
     fn value<T: FromStr>(&self, name: &str, what: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let wrong = || Problem::unreadable(format!("{name}: {} is not {what}", shown(text)));
-        text.trim().parse().map(Some).map_err(|_| wrong())
+        text.parse().map(Some).map_err(|_| wrong())
     }
 
     /// An integer.
@@ -74,9 +74,10 @@ impl Query {
     /// 422.
     pub fn flag(&self, name: &str) -> Result<bool, Problem> {
         let Some(text) = self.text(name) else { return Ok(false) };
-        match text.trim().to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Ok(true),
-            "0" | "false" | "no" | "off" => Ok(false),
+        // Python writes True.
+        match text {
+            "1" | "true" | "True" | "yes" | "on" => Ok(true),
+            "0" | "false" | "False" | "no" | "off" => Ok(false),
             _ => Err(Problem::unreadable(format!("{name}: {} is neither true nor false", shown(text)))),
         }
     }
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_value_that_cannot_be_read_is_named() {
-        let query = Query::parse("t0=abc&eval=maybe&n=3&n=4&big=9999999999999999999&x=nan&t1=%20%32.5");
+        let query = Query::parse("t0=abc&eval=maybe&n=3&n=4&big=9999999999999999999&x=nan&t1=%32.5");
         assert_eq!(query.number("t0").unwrap_err(), Problem::unreadable("t0: \"abc\" is not a number"));
         assert_eq!(query.flag("eval").unwrap_err().status, 422);
         assert_eq!(query.int("n"), Ok(Some(4)));

@@ -13,7 +13,7 @@ use super::steps::OpenStep;
 use super::{App, Problem};
 use crate::rollout::object::TokensObject;
 use crate::rollout::tokens::Sequence;
-use crate::rollout::{conversation, groups, summary};
+use crate::rollout::{groups, summary};
 
 /// `/api/rollout/{rollout_id}/summary`: one row a sample.
 pub(super) async fn summary(
@@ -63,11 +63,12 @@ pub(super) async fn messages(
     let index = ids.get("sample_index");
     let key = format!("messages {} {index}", step.files.id.stem());
     let work = move |app: &App, step: &OpenStep| {
-        let line = conversation::find(&step.conversations, index).map_err(|e| app.told(e))?;
-        if let Some((offset, what)) = line.damage.first() {
-            let (path, n) = (step.conversations.display(), line.damage.len());
+        let known = step.index().map_err(|e| app.told(e))?;
+        if let Some((offset, what)) = known.damage.first() {
+            let (path, n) = (step.conversations.display(), known.damage.len());
             app.notes.once(&format!("{path}: {n} damaged lines skipped (first at byte {offset}): {what}"));
         }
+        let line = known.find(&step.conversations, index).map_err(|e| app.told(e))?;
         Ok(Content::json_text(line.json))
     };
     reply(app, step, &headers, &key, work).await

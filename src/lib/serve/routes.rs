@@ -9,7 +9,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 
 use super::query::shown;
-use super::{App, Problem, access, advisory, events, guard, meta, metrics, page, rollout, timeline};
+use super::{App, Problem, access, advisory, events, guard, meta, metrics, openapi, page, rollout, timeline};
 
 /// A route of the API, as it is listed for people.
 pub(super) struct Route {
@@ -46,6 +46,7 @@ routes! {
     "/api/rollout/{rollout_id}/trajectories" "what a step's samples went through" timeline::trajectories;
     "/api/rollout/{rollout_id}/sample/{sample_index}/messages" "a sample's conversation" rollout::messages;
     "/api/rollout/{rollout_id}/sample/{sample_index}/tokens" "a sample's tokens and their series" rollout::tokens;
+    "/api/openapi.json" "this API, described for machines" openapi::openapi;
     "/api/events" "what changes, as server-sent events" events::events;
 }
 

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use super::notes::Notes;
 use crate::rollout::cache::{Cache, CacheError};
+use crate::rollout::conversation::Index;
 use crate::rollout::steps::Step;
 use crate::rollout::summary::Summary;
 use crate::rollout::{Batch, Error, Run, State, StepFiles, StepId, Train, kept};
@@ -280,6 +281,7 @@ pub(super) struct OpenStep {
     train: Once<Train>,
     batch: Once<Batch>,
     summary: Once<Summary>,
+    index: Once<Index>,
 }
 
 impl OpenStep {
@@ -292,11 +294,17 @@ impl OpenStep {
             train: Once::default(),
             batch: Once::default(),
             summary: Once::default(),
+            index: Once::default(),
         }
     }
 
     pub(super) fn train(&self) -> Result<Arc<Train>, Error> {
         self.train.get(|| Train::open(&self.files))
+    }
+
+    /// Where its conversations lie.
+    pub(super) fn index(&self) -> Result<Arc<Index>, Error> {
+        self.index.get(|| Index::read(&self.conversations))
     }
 
     pub(super) fn batch(&self) -> Result<Arc<Batch>, Error> {

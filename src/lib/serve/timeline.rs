@@ -22,8 +22,6 @@ use crate::timeline::{self, Criterion, LaneMetric, Lanes, Selection, TimelineErr
 
 /// Streams that lanes are named in, where there is no catalog.
 const LANES: [Stream; 4] = [Stream::Phases, Stream::Topology, Stream::GpuUtil, Stream::GpuProcesses];
-/// Most series points and parts: a client asks for pixels, not for the run.
-const MAX_POINTS: usize = 100_000;
 /// Most lanes that `outliers` answers.
 const MOST_OUTLIERS: usize = 256;
 /// Name of the heatmap whose rows are samples.
@@ -89,7 +87,7 @@ pub(super) async fn gpu(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let asked = Asked::of(&query)?;
-    let points = query.count("max_points", timeline::MAX_POINTS, 2..=MAX_POINTS)?;
+    let points = query.count("max_points", timeline::MAX_POINTS, 2..=usize::MAX)?;
     let key = format!("gpu {} {points}", asked.key());
     let version = app.version(&LANES);
     let work = move |app: &App| {
@@ -189,7 +187,7 @@ pub(super) async fn engine_series(
 ) -> Result<Response, Problem> {
     let wanted = "metric: one of the engine_metric_keys of /api/meta";
     let metric = query.text("metric").ok_or_else(|| Problem::unreadable(wanted))?.to_owned();
-    let max_points = query.count("max_points", engines::DEFAULT_MAX_POINTS, 2..=MAX_POINTS)?;
+    let max_points = query.count("max_points", engines::DEFAULT_MAX_POINTS, 2..=usize::MAX)?;
     let per_dp_rank = query.flag("per_dp_rank")?;
     let window = timeline::window(query.number("t0")?, query.number("t1")?)?;
     let key = format!("engine_series {metric:?} {:?} {:?} {max_points} {per_dp_rank}", window.t0, window.t1);
