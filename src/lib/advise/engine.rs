@@ -4,7 +4,6 @@ use super::facts::{Facts, peak, pooled_mean, span};
 use super::finding::{Finding, Level, percent};
 use super::{Kind, Options, Rule};
 use crate::telemetry::Window;
-use crate::timeline::Points;
 use crate::timeline::engines::Series;
 
 /// Many requests are aborted.
@@ -71,9 +70,7 @@ impl AbortStorm {
 
 /// Growth of counters inside the window over all engines.
 fn growth(series: &[Series], window: &Window) -> f64 {
-    let inside =
-        |points: &Points| -> Points { points.iter().filter(|(ts, _)| window.contains(Some(*ts))).collect() };
-    series.iter().map(|one| inside(&one.points).growth()).sum()
+    series.iter().map(|one| one.points.growth(window)).sum()
 }
 
 /// The memory for keys and values is full while few requests run: it, not the limit of requests, bounds

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -156,26 +157,42 @@ impl<'a> Facts<'a> {
         let inside = if *window == Window::ALL { None } else { Some(Engines::open(store, window)?) };
         let gauges = inside.as_ref().unwrap_or(&run);
         let newest_ts = store.time_range()?.map(|(_, newest)| newest);
-        let cached_tokens = gauges.series("sglang_cached_tokens_total", false);
+        // Each is a pass over the run; together they use every core.
+        let asked = [
+            (&run, "sglang_num_requests_total", false),
+            (&run, "sglang_num_aborted_requests_total", false),
+            (gauges, "sglang_token_usage", false),
+            (gauges, "sglang_num_running_reqs", false),
+            (gauges, "sglang_num_running_reqs", true),
+            (gauges, "sglang_cache_hit_rate", false),
+            (gauges, "sglang_cached_tokens_total", false),
+        ];
+        let answers: Vec<Vec<Series>> = asked
+            .into_par_iter()
+            .map(|(engines, metric, per_dp_rank)| engines.series(metric, per_dp_rank))
+            .collect();
+        let mut answers = answers.into_iter();
+        let mut next = || answers.next().unwrap_or_default();
+        let (requests, aborted) = (next(), next());
+        let mut engines = EngineFacts {
+            token_usage: next(),
+            running: next(),
+            running_by_rank: next(),
+            cache_hit_rate: next(),
+            cached_tokens: next(),
+            prompt_tokens: Vec::new(),
+        };
+        if !engines.cached_tokens.is_empty() {
+            engines.prompt_tokens = gauges.series("sglang_prompt_tokens_total", false);
+        }
         Ok(Self {
             settings: Settings::of(&meta.args),
             start_ts: meta.start_ts,
             newest_ts,
             open_phases: open_phases(store, meta.start_ts, newest_ts)?,
-            requests: run.series("sglang_num_requests_total", false),
-            aborted: run.series("sglang_num_aborted_requests_total", false),
-            engines: EngineFacts {
-                token_usage: gauges.series("sglang_token_usage", false),
-                running: gauges.series("sglang_num_running_reqs", false),
-                running_by_rank: gauges.series("sglang_num_running_reqs", true),
-                cache_hit_rate: gauges.series("sglang_cache_hit_rate", false),
-                // Of use together only, and most runs lack the other.
-                prompt_tokens: match cached_tokens.is_empty() {
-                    true => Vec::new(),
-                    false => gauges.series("sglang_prompt_tokens_total", false),
-                },
-                cached_tokens,
-            },
+            requests,
+            aborted,
+            engines,
             mfu: Mfu::of(&store.metrics()),
             step,
         })

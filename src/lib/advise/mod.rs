@@ -125,9 +125,11 @@ pub fn judge(facts: &Facts<'_>, options: &Options) -> Report {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::fs;
 
     use super::facts::testing::series;
     use super::*;
+    use crate::telemetry::StoreOptions;
 
     fn starved() -> Facts<'static> {
         let settings = Settings { max_running_requests: Some(100.0), ..Settings::default() };
@@ -146,6 +148,36 @@ mod tests {
         facts.requests = vec![series("a", &[0.0, 1000.0])];
         facts.aborted = vec![series("a", &[0.0, 500.0])];
         assert_eq!(rules(&facts), ["engine.abort_storm"]);
+    }
+
+    /// A run of one engine that is full until second 100 and idle afterwards.
+    fn run() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let scrape = |ts: u32| {
+            let usage = if ts < 100 { 0.99 } else { 0.1 };
+            format!(
+                "{{\"ts\":{ts}.0,\"addr\":\"e\",\"metric\":\"sglang_token_usage\",\"labels\":{{}},\"value\":{usage}}}\n"
+            )
+        };
+        let lines: String = (0..400).step_by(2).map(scrape).collect();
+        fs::write(folder.path().join("engine_series.jsonl"), lines).unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default());
+        (folder, store)
+    }
+
+    #[test]
+    fn gauges_count_inside_the_window_that_is_asked_for() {
+        let (_folder, store) = run();
+        let report = |window: Window| report(&store, &window, None, &Options::default());
+        let busy = report(Window { t0: Some(10.0), t1: Some(90.0) }).unwrap();
+        assert_eq!(busy.advisories.len(), 1);
+        assert_eq!(
+            (busy.advisories[0].rule, busy.advisories[0].window),
+            ("engine.kv_saturated", Some([10.0, 90.0]))
+        );
+        assert_eq!(busy.findings, busy.advisories);
+        assert_eq!(report(Window::ALL).unwrap().advisories, []);
+        assert!(report(Window { t0: Some(5.0), t1: Some(1.0) }).unwrap_err().is_argument());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::facts::{Facts, dp_rank, peak, pooled_mean, span};
 use super::finding::{Finding, Level, percent};
 use super::{Kind, Options, Rule};
+use crate::telemetry::Window;
 use crate::timeline::engines::Series;
 
 /// Engines could take many more requests than they ever ran.
@@ -60,7 +61,8 @@ impl LowPrefixCacheHits {
     /// Share of prompt tokens that were found in the cache, and how it is known. Counters see every
     /// prompt; the gauge is that of the last prefill batch, and 0 whenever that was a new prompt.
     fn rate(facts: &Facts<'_>) -> Option<(f64, &'static str)> {
-        let growth = |series: &[Series]| series.iter().map(|one| one.points.growth()).sum::<f64>();
+        let growth =
+            |series: &[Series]| series.iter().map(|one| one.points.growth(&Window::ALL)).sum::<f64>();
         let prompts = growth(&facts.engines.prompt_tokens);
         if !facts.engines.cached_tokens.is_empty() && prompts > 0.0 {
             return Some((growth(&facts.engines.cached_tokens) / prompts, "token counters"));

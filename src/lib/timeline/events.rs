@@ -28,24 +28,38 @@ impl<'a> Events<'a> {
         Self { blocks, from, to }
     }
 
-    /// Block, place, time and sample of every event, in the order of the files.
-    fn places(self) -> impl Iterator<Item = (&'a TrajectoryBlock, usize, f64, i64)> + Clone {
-        self.blocks.iter().flat_map(move |block| {
-            let rows = block.ts().iter().zip(block.sample_index()).enumerate();
-            rows.filter(move |(_, (ts, _))| self.from <= **ts && **ts <= self.to)
-                .map(|(place, (ts, sample))| (&**block, place, *ts, *sample))
+    /// Hands block, place, time and sample of every event to `visit`, in the order of the files.
+    fn each(self, mut visit: impl FnMut(&'a TrajectoryBlock, usize, f64, i64)) {
+        for block in self.blocks {
+            for (place, (&ts, &sample)) in block.ts().iter().zip(block.sample_index()).enumerate() {
+                if self.from <= ts && ts <= self.to {
+                    visit(block, place, ts, sample);
+                }
+            }
+        }
+    }
+
+    fn slots(self) -> Slots {
+        let mut span = Span::default();
+        self.each(|_, _, _, sample| span.add(sample));
+        Slots::new(span, || {
+            let mut all = Vec::new();
+            self.each(|_, _, _, sample| all.push(sample));
+            all
         })
     }
 
     /// The samples that have an event, by their first one; at most `most` of them, and how many there are.
     pub fn first(self, most: usize) -> (Vec<Sample<'a>>, usize) {
-        let slots = Slots::new(self.places().map(|(.., sample)| sample));
+        let slots = self.slots();
         let mut first = vec![f64::INFINITY; slots.len()];
-        for (_, _, ts, sample) in self.places() {
-            if let Some(first) = slots.slot(sample).and_then(|slot| first.get_mut(slot)) {
-                *first = first.min(ts);
+        self.each(|_, _, ts, sample| {
+            if let Some(first) = slots.slot(sample).and_then(|slot| first.get_mut(slot))
+                && ts < *first
+            {
+                *first = ts;
             }
-        }
+        });
         let begun = first.iter().enumerate().filter(|(_, ts)| ts.is_finite());
         let mut order: Vec<(f64, usize)> = begun.map(|(slot, ts)| (*ts, slot)).collect();
         let total = order.len();
@@ -60,7 +74,9 @@ impl<'a> Events<'a> {
 
     /// The events of each of `samples`, of a sample that is named twice once, in no particular order.
     pub fn of(self, samples: impl Iterator<Item = i64> + Clone) -> Vec<Sample<'a>> {
-        let slots = Slots::new(samples.clone());
+        let mut span = Span::default();
+        samples.clone().for_each(|sample| span.add(sample));
+        let slots = Slots::new(span, || samples.clone().collect());
         self.shown(&slots, samples.filter_map(|sample| slots.slot(sample)))
     }
 
@@ -76,13 +92,13 @@ impl<'a> Events<'a> {
                 shown.push(Vec::new());
             }
         }
-        for (block, row, _, sample) in self.places() {
+        self.each(|block, row, _, sample| {
             let place = slots.slot(sample).and_then(|slot| place.get(slot)).map(|place| *place as usize);
             // Of a hidden slot there is no place.
             if let Some(events) = place.and_then(|place| shown.get_mut(place)) {
                 events.extend(block.row(row));
             }
-        }
+        });
         for events in &mut shown {
             if !events.is_sorted_by(|a, b| a.ts <= b.ts) {
                 events.sort_by(|a, b| a.ts.total_cmp(&b.ts));
@@ -101,19 +117,38 @@ struct Slots {
     listed: Option<Vec<i64>>,
 }
 
+/// Lowest and highest of some indices, and how many there are.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    low: i64,
+    high: i64,
+    count: usize,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { low: i64::MAX, high: i64::MIN, count: 0 }
+    }
+}
+
+impl Span {
+    fn add(&mut self, index: i64) {
+        self.low = self.low.min(index);
+        self.high = self.high.max(index);
+        self.count += 1;
+    }
+}
+
 impl Slots {
-    /// Numbers for the indices, which may repeat.
-    fn new(indices: impl Iterator<Item = i64> + Clone) -> Self {
-        let (mut low, mut high, mut count) = (i64::MAX, i64::MIN, 0);
-        for index in indices.clone() {
-            (low, high, count) = (low.min(index), high.max(index), count + 1);
-        }
-        let len = usize::try_from(i128::from(high) - i128::from(low) + 1).unwrap_or(0);
-        // Nine bytes or so a slot, so that the table is not much larger than the rows it is about.
-        if count == 0 || len <= 4 * count + 1024 {
+    /// Numbers for the indices of a span, which may repeat; `all` lists them.
+    fn new(Span { low, high, count }: Span, all: impl FnOnce() -> Vec<i64>) -> Self {
+        let len = i128::from(high) - i128::from(low) + 1;
+        let len = if count == 0 { Some(0) } else { usize::try_from(len).ok() };
+        // A dozen bytes a slot: the table is not much larger than the rows it is about.
+        if let Some(len) = len.filter(|len| *len <= 4 * count + 1024) {
             return Self { low, len, listed: None };
         }
-        let mut listed: Vec<i64> = indices.collect();
+        let mut listed = all();
         listed.sort_unstable();
         listed.dedup();
         Self { low, len: listed.len(), listed: Some(listed) }

@@ -56,10 +56,13 @@ impl Points {
         (!self.is_empty()).then(|| self.value.iter().sum::<f64>() / self.len() as f64)
     }
 
-    /// How much a counter grew in all; what it lost in a restart does not count.
+    /// How much a counter grew inside the window; what it lost in a restart does not count.
     #[must_use]
-    pub fn growth(&self) -> f64 {
-        self.steps().map(|((_, before), (_, after))| (after - before).max(0.0)).sum()
+    pub fn growth(&self, window: &Window) -> f64 {
+        let start = window.t0.map_or(0, |t0| self.ts.partition_point(|ts| *ts < t0));
+        let end = window.t1.map_or(self.len(), |t1| self.ts.partition_point(|ts| *ts <= t1));
+        let inside = self.value.get(start..end).unwrap_or_default();
+        inside.iter().zip(inside.iter().skip(1)).map(|(before, after)| (after - before).max(0.0)).sum()
     }
 
     /// One series out of its parts, cut to the window. Of two values of the same time the later in the
@@ -221,7 +224,8 @@ mod tests {
     fn a_restarted_counter_leaves_a_gap_and_not_a_negative_rate() {
         let counter = points(&[(0.0, 10.0), (2.0, 14.0), (4.0, 1.0), (6.0, 1.0)]);
         assert_eq!(counter.rate(), points(&[(2.0, 2.0), (6.0, 0.0)]));
-        assert_eq!(counter.growth(), 4.0);
+        assert_eq!(counter.growth(&Window::ALL), 4.0);
+        assert_eq!(counter.growth(&Window { t0: Some(1.0), t1: Some(9.0) }), 0.0);
     }
 
     #[test]
