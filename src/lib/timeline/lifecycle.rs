@@ -7,10 +7,10 @@ use super::{Buckets, Heatmap, HeatmapHeader, HeatmapRows, SampleRow, TimelineErr
 use crate::telemetry::{Store, Window};
 
 /// Name of the picture among the metrics of a heatmap.
-pub const LIFECYCLE: &str = "lifecycle";
+const LIFECYCLE: &str = "lifecycle";
 
 /// Most rows of the picture; more than a screen has pixels for would be painted over each other.
-pub const MAX_ROWS: usize = 1024;
+const MAX_ROWS: usize = 1024;
 
 /// Meaning of a cell's number.
 const PALETTE: [&str; 4] = ["", "queue", "generating", "tool_wait"];
