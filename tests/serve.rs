@@ -221,6 +221,34 @@ fn a_step_that_is_being_written_says_when_to_come_back() {
 }
 
 #[test]
+fn a_step_that_is_written_anew_while_it_is_read_ends_nothing() {
+    let run = run();
+    let server = Server::start(run.path(), &["--follow"]);
+    let file = run.file("rollout_data/0.pt");
+    let whole = fs::read(&file).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                // As torch does: cut first, then write.
+                let mut file = File::create(&file).unwrap();
+                for part in whole.chunks(whole.len() / 7 + 1) {
+                    file.write_all(part).unwrap();
+                }
+            }
+        });
+        for n in 0..300 {
+            let path = ["/api/rollout/0/summary", "/api/rollout/0/sample/0/tokens", "/api/advisory"][n % 3];
+            let response = server.get(path);
+            assert!([200, 500, 503].contains(&response.status), "{path}: {}", response.text());
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    common::age(&file, common::OLD);
+    assert_eq!(server.get("/api/rollout/0/summary").status, 200);
+}
+
+#[test]
 fn a_damaged_step_names_file_and_byte_and_spoils_no_other() {
     let run = run();
     run.cut("rollout_data/1.pt", 1000);

@@ -42,6 +42,15 @@ mod tests {
     }
 
     #[test]
+    fn the_page_for_people_describes_every_route() {
+        let page = include_str!("../../../docs/http.md");
+        for route in ROUTES {
+            let path = route.path.replace("{rollout_id}", "RID").replace("{sample_index}", "I");
+            assert!(page.contains(&format!("`{path}`")), "{path}");
+        }
+    }
+
+    #[test]
     fn parameters_of_a_path_are_those_in_its_braces_and_references_lead_somewhere() {
         let document: Value = serde_json::from_str(DOCUMENT).unwrap();
         fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
