@@ -75,7 +75,7 @@ pub(super) async fn phases(
     let version = app.version(&Stream::ALL);
     let work = move |app: &App| {
         let selection = asked.selection(app)?;
-        Content::json(&timeline::phases(&app.store, &selection, &asked.window)?)
+        Ok(Content::json_text(timeline::phases(&app.store, &selection, &asked.window)?.to_json()))
     };
     app.reply(&headers, &key, version, work).await
 }
@@ -92,7 +92,7 @@ pub(super) async fn gpu(
     let version = app.version(&LANES);
     let work = move |app: &App| {
         let selection = asked.selection(app)?;
-        Content::json(&timeline::gpu(&app.store, &selection, &asked.window, points)?)
+        Ok(Content::json_text(timeline::gpu(&app.store, &selection, &asked.window, points)?.to_json()))
     };
     app.reply(&headers, &key, version, work).await
 }
@@ -108,7 +108,7 @@ pub(super) async fn gpu_processes(
     let version = app.version(&LANES);
     let work = move |app: &App| {
         let selection = asked.selection(app)?;
-        Content::json(&timeline::processes(&app.store, &selection, &asked.window)?)
+        Ok(Content::json_text(timeline::processes(&app.store, &selection, &asked.window)?.to_json()))
     };
     app.reply(&headers, &key, version, work).await
 }

@@ -116,17 +116,19 @@ impl<C: Columns> Hourly<C> {
         Ok(hours.map(|hour| hour.partition.path.clone()).collect())
     }
 
-    /// The blocks of one file; none when it is gone.
+    /// The blocks of these files, in their order; none of one that is gone.
     ///
     /// # Errors
     /// As [`Self::blocks`].
-    pub(super) fn hour(&self, path: &Path, now: u64) -> Result<Vec<Arc<C>>, TelemetryError> {
+    pub(super) fn of_files(&self, paths: &[PathBuf], now: u64) -> Result<Vec<Arc<C>>, TelemetryError> {
         let mut state = self.listed()?;
-        let Some(hour) = state.files.iter_mut().find(|hour| hour.partition.path == path) else {
-            return Ok(Vec::new());
-        };
-        self.load(std::iter::once(&mut *hour), now);
-        Ok(hour.content.as_ref().map(|content| content.blocks.clone()).unwrap_or_default())
+        let wanted = |hour: &Hour<C>| paths.contains(&hour.partition.path);
+        self.load(state.files.iter_mut().filter(|hour| wanted(hour)), now);
+        let hours = state.files.iter().filter(|hour| wanted(hour));
+        Ok(hours
+            .filter_map(|hour| hour.content.as_ref())
+            .flat_map(|content| content.blocks.iter().cloned())
+            .collect())
     }
 
     /// First rows of the oldest file that has any, and last rows of the newest: what their times span

@@ -21,13 +21,7 @@ impl Phases {
     /// The phases of the blocks that span a part of the window, in order of arrival, and every marker
     /// that nothing closed. Some can lie outside the window.
     pub fn rows(&self) -> impl Iterator<Item = PhaseRow<'_>> {
-        let overlaps = |block: &&Arc<PhaseBlock>| {
-            block.span().is_some_and(|(first, last)| {
-                self.window.t0.is_none_or(|t0| last >= t0) && self.window.t1.is_none_or(|t1| first <= t1)
-            })
-        };
-        let closed = self.blocks.iter().filter(overlaps).flat_map(|block| block.closed());
-        closed.chain(self.open())
+        self.blocks().flat_map(|block| block.closed()).chain(self.open())
     }
 
     /// The markers that nothing closed, whenever they were written.
@@ -36,10 +30,14 @@ impl Phases {
         open.filter(|row| self.open.contains(&row.key()))
     }
 
-    /// The blocks of closed phases, whole.
-    #[must_use]
-    pub fn blocks(&self) -> &[Arc<PhaseBlock>] {
-        &self.blocks
+    /// The blocks that span a part of the window, whole, in order of arrival.
+    pub fn blocks(&self) -> impl Iterator<Item = &PhaseBlock> {
+        let overlaps = |block: &&Arc<PhaseBlock>| {
+            block.span().is_some_and(|(first, last)| {
+                self.window.t0.is_none_or(|t0| last >= t0) && self.window.t1.is_none_or(|t1| first <= t1)
+            })
+        };
+        self.blocks.iter().filter(overlaps).map(Arc::as_ref)
     }
 }
 

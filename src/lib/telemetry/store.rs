@@ -32,6 +32,9 @@ impl Default for StoreOptions {
     }
 }
 
+/// Files that a question about a whole run takes at a time: of 1,024 GPUs each is 75 MB of columns.
+const FILES_AT_ONCE: usize = 4;
+
 /// The telemetry of one run.
 ///
 /// Nothing is read before it is asked for. What was read is kept and stays as it is until
@@ -177,8 +180,8 @@ impl Store {
         self.read(|now| self.gpu.blocks(window, now))
     }
 
-    /// Hands the blocks of [`Store::gpu`] to `visit` file by file, so that a question about a whole run
-    /// does not need all of it in memory.
+    /// Hands the blocks of [`Store::gpu`] to `visit` some files at a time, so that a question about a whole
+    /// run does not need all of it in memory.
     ///
     /// # Errors
     /// As [`Store::gpu`].
@@ -187,16 +190,9 @@ impl Store {
         window: &Window,
         mut visit: impl FnMut(&[Arc<GpuBlock>]),
     ) -> Result<(), TelemetryError> {
-        // What fits is read in parallel; one file at a time would leave threads idle at its end.
-        for files in self.gpu.hours(window)?.chunks(4) {
-            let blocks = self.read(|now| {
-                let mut all = Vec::new();
-                for file in files {
-                    all.extend(self.gpu.hour(file, now)?);
-                }
-                Ok(all)
-            })?;
-            visit(&blocks);
+        // Some files at a time: threads would wait at the end of each.
+        for files in self.gpu.hours(window)?.chunks(FILES_AT_ONCE) {
+            visit(&self.read(|now| self.gpu.of_files(files, now))?);
         }
         Ok(())
     }

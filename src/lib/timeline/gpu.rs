@@ -1,14 +1,12 @@
 //! Readings of each lane over time, thinned so that peaks and dips stay.
 
-use std::fmt;
-
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
 use super::arguments::within;
 use super::readings::{LaneReadings, Part, readings};
-use super::{Selection, TimelineError};
+use super::{Selection, TimelineError, json};
 use crate::telemetry::{MISSING, Store, Window};
 
 /// Points of a lane when a question does not say: more than most screens have columns.
@@ -159,36 +157,22 @@ impl LaneSeries {
     }
 }
 
+impl GpuSeries {
+    /// The answer as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::joined(r#"{"lanes":{"#, &self.lanes, "}}", |series, out| {
+            json::put(format_args!("{}:{}", series.node, series.gpu), out);
+            out.push(b':');
+            json::put(series, out);
+            out.push(b',');
+        })
+    }
+}
+
 impl Serialize for GpuSeries {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct ByLane<'s>(&'s [LaneSeries]);
-        impl Serialize for ByLane<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut lanes = serializer.serialize_map(Some(self.0.len()))?;
-                for series in self.0 {
-                    lanes.serialize_entry(&LaneKey(series), series)?;
-                }
-                lanes.end()
-            }
-        }
-        let mut answer = serializer.serialize_map(Some(1))?;
-        answer.serialize_entry("lanes", &ByLane(&self.lanes))?;
-        answer.end()
-    }
-}
-
-/// `node:gpu`.
-struct LaneKey<'s>(&'s LaneSeries);
-
-impl fmt::Display for LaneKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0.node, self.0.gpu)
-    }
-}
-
-impl Serialize for LaneKey<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        json::raw(self.to_json(), serializer)
     }
 }
 

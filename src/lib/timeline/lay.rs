@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::address::{Address, ByAddress};
+use rayon::prelude::*;
+
 use super::filter::host;
 use super::phases::{Kind, Lane, LanePhases, Piece};
 use super::selection::Rows;
@@ -35,10 +36,21 @@ pub(super) fn on_lanes(
     let snapshots = store.topology();
     let topology = spans(&snapshots);
     let mut painter = Painter::new(selection, beyond, &topology);
-    for row in found.rows() {
-        let t1 = row.t1.unwrap_or_else(|| newest.max(row.t0));
+    for block in found.blocks() {
+        let kinds: Vec<u32> = block.kinds().map(|kind| painter.kind(&kind)).collect();
+        for (t0, t1, kind) in block.closed_times() {
+            if overlaps(t0, t1, window)
+                && let Some(&kind) = kinds.get(kind as usize)
+            {
+                painter.paint(kind, t0, t1);
+            }
+        }
+    }
+    for row in found.open() {
+        let t1 = newest.max(row.t0);
         if overlaps(row.t0, t1, window) {
-            painter.paint(&row, t1);
+            let kind = painter.kind(&row);
+            painter.paint(kind, row.t0, t1);
         }
     }
     Ok(painter.finish(store.meta().start_ts, window))
@@ -59,8 +71,6 @@ struct Painter<'s> {
     kinds: Vec<Kind>,
     /// Where the phases of each kind lie, side by side with `kinds`.
     places: Vec<Places>,
-    /// Numbers of kinds: a row costs no look at its texts.
-    known: ByAddress<([Address; 4], i64), u32>,
     /// Pieces and their rows, in order of arrival.
     pieces: Vec<(u32, Piece)>,
 }
@@ -83,36 +93,31 @@ impl<'s> Painter<'s> {
             roles: Names::default(),
             kinds: Vec::new(),
             places: Vec::new(),
-            known: ByAddress::default(),
             pieces: Vec::new(),
         }
     }
 
-    fn paint(&mut self, row: &PhaseRow<'s>, t1: f64) {
-        let kind = self.kind(row);
+    fn paint(&mut self, kind: u32, t0: f64, t1: f64) {
         match self.places.get(kind as usize) {
             Some(Places::Lanes(lanes)) => {
-                let piece = Piece { t0: row.t0, t1, kind };
+                let piece = Piece { t0, t1, kind };
                 self.pieces.extend(lanes.iter().map(|&lane| (lane, piece)));
             }
-            Some(Places::Engines) => self.paint_manager(row.t0, t1, kind),
+            Some(Places::Engines) => self.paint_manager(t0, t1, kind),
             None => {}
         }
     }
 
+    /// A number for what the phases of a kind have in common. Each block has kinds of its own.
     fn kind(&mut self, row: &PhaseRow<'s>) -> u32 {
-        let Self { rows, names, roles, kinds, places, known, .. } = self;
-        let texts = [row.name, row.node, row.role].map(|text| Address::of(text.as_bytes()));
-        let [name, node, role] = texts;
-        *known.entry(([name, Address::of(row.gpus), node, role], row.rank)).or_insert_with(|| {
-            kinds.push(Kind { name: names.id(row.name), role: roles.id(row.role), rank: row.rank });
-            places.push(if row.role == MANAGER {
-                Places::Engines
-            } else {
-                Places::Lanes(row.gpus.iter().filter_map(|&gpu| rows.row(row.node, gpu.into())).collect())
-            });
-            (kinds.len() - 1) as u32
-        })
+        let kind = Kind { name: self.names.id(row.name), role: self.roles.id(row.role), rank: row.rank };
+        self.kinds.push(kind);
+        self.places.push(if row.role == MANAGER {
+            Places::Engines
+        } else {
+            Places::Lanes(row.gpus.iter().filter_map(|&gpu| self.rows.row(row.node, gpu.into())).collect())
+        });
+        (self.kinds.len() - 1) as u32
     }
 
     /// One piece for each topology window that the phase overlaps; none before the first snapshot.
@@ -143,12 +148,12 @@ impl<'s> Painter<'s> {
             pieces: Vec::with_capacity(self.pieces.len()),
         };
         let mut by_row = grouped(&self.pieces, self.rows.lanes().len());
+        // Stable: pieces that start together stay in file order.
+        by_row.par_iter_mut().for_each(|pieces| pieces.sort_by(|a, b| a.t0.total_cmp(&b.t0)));
         for row in self.rows.in_order() {
             let (Some(&(node, gpu)), Some(pieces)) = (self.rows.lanes().get(row), by_row.get_mut(row)) else {
                 continue;
             };
-            // Stable: pieces that start together stay in file order.
-            pieces.sort_by(|a, b| a.t0.total_cmp(&b.t0));
             if let (Some(start), Some(first)) = (start, pieces.first())
                 && start < first.t0
                 && overlaps(start, first.t0, window)

@@ -5,7 +5,6 @@
 //! lanes and a window, and answer structures that serialize to what the HTTP API answers.
 
 mod about;
-mod address;
 mod arguments;
 pub mod bubbles;
 mod buckets;
@@ -16,6 +15,7 @@ mod filter;
 mod fleet;
 mod gpu;
 mod heatmap;
+mod json;
 mod lanes;
 mod lay;
 mod lifecycle;

@@ -5,10 +5,10 @@
 //! run it was being set up: `initialize`, which is not recorded but derived.
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::ser::Serializer;
 
 use super::lay::{INITIALIZE, on_lanes};
-use super::{Selection, TimelineError};
+use super::{Selection, TimelineError, json};
 use crate::telemetry::{Store, Window};
 
 /// Phases in which a lane does nothing. Where one meets another phase in a picture, the other is shown.
@@ -105,41 +105,46 @@ impl LanePhases {
     }
 }
 
-fn text(texts: &[String], number: u32) -> &str {
-    texts.get(number as usize).map_or("", String::as_str)
+impl LanePhases {
+    /// The answer as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let names: Vec<Vec<u8>> = self.names.iter().map(|name| quoted(name)).collect();
+        // Of a piece only the times are new.
+        let lanes: Vec<_> = self.by_lane().collect();
+        json::joined(r#"{"phases":["#, &lanes, "]}", |&(node, gpu, pieces), out| {
+            let node = quoted(node);
+            for piece in pieces {
+                let Some(kind) = self.kinds.get(piece.kind as usize) else { continue };
+                let role = self.roles.get(kind.role as usize).map_or("", String::as_str);
+                out.extend_from_slice(br#"{"name":"#);
+                out.extend_from_slice(names.get(kind.name as usize).map_or(&[], Vec::as_slice));
+                out.extend_from_slice(br#","t0":"#);
+                json::put(piece.t0, out);
+                out.extend_from_slice(br#","t1":"#);
+                json::put(piece.t1, out);
+                out.extend_from_slice(br#","node":"#);
+                out.extend_from_slice(&node);
+                out.extend_from_slice(br#","gpu":"#);
+                json::put(gpu, out);
+                out.extend_from_slice(br#","rank":"#);
+                json::put(kind.rank, out);
+                out.extend_from_slice(br#","role":"#);
+                json::put(role, out);
+                out.extend_from_slice(b"},");
+            }
+        })
+    }
 }
 
-#[derive(Serialize)]
-struct Answer<'p> {
-    name: &'p str,
-    t0: f64,
-    t1: f64,
-    node: &'p str,
-    gpu: i64,
-    rank: i64,
-    role: &'p str,
+fn quoted(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::put(text, &mut out);
+    out
 }
 
 impl Serialize for LanePhases {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Pieces<'p>(&'p LanePhases);
-        impl Serialize for Pieces<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut pieces = serializer.serialize_seq(Some(self.0.pieces.len()))?;
-                for (node, gpu, of_lane) in self.0.by_lane() {
-                    for &Piece { t0, t1, kind } in of_lane {
-                        let Some(&Kind { name, role, rank }) = self.0.kinds.get(kind as usize) else {
-                            continue;
-                        };
-                        let (name, role) = (text(&self.0.names, name), text(&self.0.roles, role));
-                        pieces.serialize_element(&Answer { name, t0, t1, node, gpu, rank, role })?;
-                    }
-                }
-                pieces.end()
-            }
-        }
-        let mut answer = serializer.serialize_map(Some(1))?;
-        answer.serialize_entry("phases", &Pieces(self))?;
-        answer.end()
+        json::raw(self.to_json(), serializer)
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::ser::Serializer;
+use serde_json::json;
 
-use super::address::{Address, ByAddress};
 use super::selection::Rows;
-use super::{Selection, TimelineError};
+use super::{Selection, TimelineError, json};
 use crate::telemetry::{ProcessBlock, ProcessRow, Store, Window};
 
 /// Processes on the selected lanes in a window. The rows stay where they are until they are written: there
@@ -34,49 +34,55 @@ impl Processes {
     /// What `visit` answers.
     pub fn each<E>(&self, mut visit: impl FnMut(ProcessRow<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut rows = Rows::growing(&self.selection);
-        let mut selected = ByAddress::default();
         for row in self.blocks.iter().flat_map(|block| block.rows()) {
-            if !self.window.contains(Some(row.ts)) {
-                continue;
-            }
-            let lane = (Address::of(row.node.as_bytes()), row.gpu);
-            if *selected.entry(lane).or_insert_with(|| rows.row(row.node, row.gpu).is_some()) {
+            if self.window.contains(Some(row.ts)) && rows.row(row.node, row.gpu).is_some() {
                 visit(row)?;
             }
         }
         Ok(())
     }
+
+    /// The answer as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::joined(r#"{"processes":["#, &self.blocks, "]}", |block, out| {
+            // Of a row only time and memory are new. What is not selected has no text.
+            let mut rows = Rows::growing(&self.selection);
+            let texts: Vec<Option<Vec<u8>>> = block
+                .processes()
+                .map(|ProcessRow { node, gpu, pid, name, .. }| {
+                    rows.row(node, gpu)?;
+                    let mut out = Vec::new();
+                    for (key, value) in [
+                        (",\"node\":", json!(node)),
+                        (",\"gpu\":", json!(gpu)),
+                        (",\"pid\":", json!(pid)),
+                        (",\"name\":", json!(name)),
+                    ] {
+                        out.extend_from_slice(key.as_bytes());
+                        json::put(value, &mut out);
+                    }
+                    out.extend_from_slice(br#","mem_mb":"#);
+                    Some(out)
+                })
+                .collect();
+            for (ts, process, mem_mb) in block.readings() {
+                if let Some(Some(text)) = texts.get(process as usize)
+                    && self.window.contains(Some(ts))
+                {
+                    out.extend_from_slice(br#"{"ts":"#);
+                    json::put(ts, out);
+                    out.extend_from_slice(text);
+                    json::put(mem_mb, out);
+                    out.extend_from_slice(b"},");
+                }
+            }
+        })
+    }
 }
 
 impl Serialize for Processes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Rows<'p>(&'p Processes);
-        impl Serialize for Rows<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut rows = serializer.serialize_seq(None)?;
-                self.0.each(|row| rows.serialize_element(&Answer::from(row)))?;
-                rows.end()
-            }
-        }
-        let mut answer = serializer.serialize_map(Some(1))?;
-        answer.serialize_entry("processes", &Rows(self))?;
-        answer.end()
-    }
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    ts: f64,
-    node: &'a str,
-    gpu: i64,
-    pid: Option<i64>,
-    name: Option<&'a str>,
-    mem_mb: Option<i64>,
-}
-
-impl<'a> From<ProcessRow<'a>> for Answer<'a> {
-    fn from(row: ProcessRow<'a>) -> Self {
-        let ProcessRow { ts, node, gpu, pid, name, mem_mb } = row;
-        Self { ts, node, gpu, pid, name, mem_mb }
+        json::raw(self.to_json(), serializer)
     }
 }

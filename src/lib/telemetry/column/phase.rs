@@ -56,6 +56,16 @@ pub struct PhaseRow<'a> {
 }
 
 impl PhaseBlock {
+    /// What the phases are of, by number: each as a row without times.
+    pub fn kinds(&self) -> impl Iterator<Item = PhaseRow<'_>> {
+        (0..self.kinds.len() as u32).filter_map(|kind| self.row(kind, f64::NAN, None))
+    }
+
+    /// Start, end and number of the kind of each closed phase, in order of arrival.
+    pub fn closed_times(&self) -> impl Iterator<Item = (f64, f64, u32)> {
+        self.t0.iter().zip(&self.t1).zip(&self.kind).map(|((&t0, &t1), &kind)| (t0, t1, kind))
+    }
+
     /// The closed phases in order of arrival.
     pub fn closed(&self) -> impl Iterator<Item = PhaseRow<'_>> {
         let rows = self.t0.iter().zip(&self.t1).zip(&self.kind);

@@ -44,6 +44,24 @@ pub struct ProcessRow<'a> {
 }
 
 impl ProcessBlock {
+    /// The processes, by number: each as a row without time and memory.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessRow<'_>> {
+        self.processes.iter().map(|process| ProcessRow {
+            ts: f64::NAN,
+            node: &process.node,
+            gpu: process.gpu,
+            pid: process.pid,
+            name: process.name.as_deref(),
+            mem_mb: None,
+        })
+    }
+
+    /// Time, number of the process and memory (MiB) of each row, in order of arrival.
+    pub fn readings(&self) -> impl Iterator<Item = (f64, u32, Option<i32>)> {
+        let rows = self.ts.iter().zip(&self.process).zip(&self.mem_mb);
+        rows.map(|((&ts, &process), &mem_mb)| (ts, process, (mem_mb != MISSING).then_some(mem_mb)))
+    }
+
     /// The rows in order of arrival.
     pub fn rows(&self) -> impl Iterator<Item = ProcessRow<'_>> {
         self.ts.iter().zip(&self.process).zip(&self.mem_mb).filter_map(|((&ts, &process), &mem_mb)| {
