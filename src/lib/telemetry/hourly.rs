@@ -19,7 +19,7 @@ const SMALL_BLOCK: usize = 1 << 16;
 
 /// Bytes at either end of a file from which [`Hourly::edges`] are taken: some thousands of lines, more
 /// than the records that one flush of a collector writes out of order.
-const EDGE: u64 = 256 << 10;
+const EDGE: u64 = 128 << 10;
 
 /// Files whose state is looked at on every refresh: the newest, which grow. Older ones, which only a
 /// late writer touches, take turns when there are many.
@@ -292,8 +292,11 @@ impl<C: Columns> Hourly<C> {
         if files.is_empty() {
             return;
         }
-        let jobs: Vec<_> =
-            files.iter().enumerate().flat_map(|(index, (_, source))| source.jobs(index)).collect();
+        let jobs: Vec<_> = files
+            .iter()
+            .enumerate()
+            .flat_map(|(index, (_, source))| source.jobs(index, files.len()))
+            .collect();
         let parts: Vec<_> =
             jobs.into_par_iter().map(|(index, source, piece)| (index, source.read(piece))).collect();
         let mut by_file: Vec<Vec<_>> = files.iter().map(|_| Vec::new()).collect();
@@ -337,12 +340,13 @@ enum Piece {
 }
 
 impl Source {
-    fn jobs(&self, index: usize) -> Vec<(usize, &Self, Piece)> {
+    fn jobs(&self, index: usize, files: usize) -> Vec<(usize, &Self, Piece)> {
         let pieces: Vec<_> = match &self.kept {
             Some(kept) => (0..kept.blocks()).map(Piece::Kept).collect(),
-            None => {
-                stretches(&self.opened, 0).into_iter().map(|(start, end)| Piece::Text(start, end)).collect()
-            }
+            None => stretches(&self.opened, 0, files)
+                .into_iter()
+                .map(|(start, end)| Piece::Text(start, end))
+                .collect(),
         };
         pieces.into_iter().map(|piece| (index, self, piece)).collect()
     }

@@ -52,10 +52,11 @@ pub(super) struct Part<C> {
     pub end: Option<u64>,
 }
 
-/// The stretches in which bytes from `from` on are read.
-pub(super) fn stretches(opened: &Opened, from: u64) -> Vec<(u64, u64)> {
+/// The stretches in which bytes from `from` on are read, when `files` are read at the same time.
+pub(super) fn stretches(opened: &Opened, from: u64, files: usize) -> Vec<(u64, u64)> {
     let length = opened.stat.size.saturating_sub(from);
-    let threads = rayon::current_num_threads() as u64;
+    // Each stretch meets the shapes of its lines anew, so that a file is not cut for nothing.
+    let threads = rayon::current_num_threads().div_ceil(files.max(1)) as u64;
     let count = length.div_ceil(PART).max(threads.min(length / LEAST_PART)).max(1);
     let size = length.div_ceil(count);
     (0..count).map(|part| (from + part * size, from + ((part + 1) * size).min(length))).collect()
@@ -65,7 +66,7 @@ pub(super) fn stretches(opened: &Opened, from: u64) -> Vec<(u64, u64)> {
 ///
 /// Called from threads that may wait, never from inside a parallel loop while a lock is held.
 pub(super) fn load<C: Columns>(opened: &Opened, from: u64) -> io::Result<Vec<Part<C>>> {
-    stretches(opened, from)
+    stretches(opened, from, 1)
         .into_par_iter()
         .map(|(start, end)| read(opened, start, end, start == from))
         .collect()

@@ -10,6 +10,8 @@
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
+use foldhash::fast::RandomState;
+
 use super::number::{float, integer};
 
 /// Most holes that any stream has.
@@ -64,7 +66,7 @@ struct Shape {
 pub(super) struct Shapes<H> {
     holes: PhantomData<H>,
     shapes: Vec<Shape>,
-    by_pieces: HashMap<Box<[u8]>, u32>,
+    by_pieces: HashMap<Box<[u8]>, u32, RandomState>,
     last: u32,
     /// Text of the number in the first hole of the last line, and its value: one reading of all GPUs
     /// has one time.
@@ -79,7 +81,7 @@ impl<H: Holes> Shapes<H> {
         Self {
             holes: PhantomData,
             shapes: Vec::new(),
-            by_pieces: HashMap::new(),
+            by_pieces: HashMap::default(),
             last: 0,
             first_text: Vec::new(),
             first_value: 0,

@@ -1,6 +1,7 @@
 //! Everything that is known of a run's telemetry, shared by all who ask.
 
-use std::collections::BTreeSet;
+use std::any::{Any, TypeId};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +61,7 @@ pub struct Store {
     /// Answers that hold for a state of the files.
     time_range: Mutex<Option<Known<u64, Option<(f64, f64)>>>>,
     engine_names: Mutex<Option<Known<(u64, usize), Arc<BTreeSet<String>>>>>,
+    derived: Mutex<HashMap<TypeId, Known<Vec<u64>, Arc<dyn Any + Send + Sync>>>>,
 }
 
 /// An answer and the state of the files that it holds for.
@@ -107,6 +109,7 @@ impl Store {
             queries: AtomicU64::new(1),
             time_range: Mutex::default(),
             engine_names: Mutex::default(),
+            derived: Mutex::default(),
             dashboard: dashboard.to_owned(),
             options,
         }
@@ -299,6 +302,28 @@ impl Store {
         let names = Arc::new(names);
         *known = Some(Known { state: version, answer: Arc::clone(&names) });
         Ok(names)
+    }
+
+    /// What `make` makes of `streams`, made once for each state of them. Each type is one thing that is
+    /// kept, and `make` must not ask for another.
+    ///
+    /// # Errors
+    /// What `make` answers; then nothing is kept.
+    pub fn derived<T: Any + Send + Sync>(
+        &self,
+        streams: &[Stream],
+        make: impl FnOnce() -> Result<T, TelemetryError>,
+    ) -> Result<Arc<T>, TelemetryError> {
+        // Versions first: what is appended meanwhile is then seen by the next call.
+        let state: Vec<u64> = streams.iter().map(|stream| self.version(*stream)).collect();
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = derived.get(&TypeId::of::<T>()).filter(|known| known.state == state);
+        if let Some(Ok(answer)) = known.map(|known| Arc::clone(&known.answer).downcast()) {
+            return Ok(answer);
+        }
+        let answer = Arc::new(make()?);
+        derived.insert(TypeId::of::<T>(), Known { state, answer: Arc::clone(&answer) as _ });
+        Ok(answer)
     }
 
     /// Files of which something could not be read, as far as they were read.

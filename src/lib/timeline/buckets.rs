@@ -67,14 +67,24 @@ impl Buckets {
             }
             return;
         }
+        let edge = |bucket: usize| self.edges.get(bucket).copied().unwrap_or(f64::INFINITY);
         let (mut start, mut guess) = (0, 1);
+        let mut bucket = 0;
+        let mut next = f64::NEG_INFINITY;
         while let Some(&time) = ts.get(start) {
-            let bucket = self.index(time);
-            let next = self.edges.get(bucket + 1).copied().unwrap_or(f64::INFINITY);
+            // Mostly the part that follows, which costs no division.
+            let after = edge(bucket + 2);
+            (bucket, next) = match time < after && time >= next && start > 0 {
+                true => (bucket + 1, after),
+                false => {
+                    let bucket = self.index(time);
+                    (bucket, edge(bucket + 1))
+                }
+            };
             // Readings come at a steady pace: this part has about as many as the one before.
             let end = first_from(ts, start, start + guess, next);
-            let greatest = values.get(start..end).unwrap_or_default().iter().copied().max();
-            raise(cells, bucket, greatest.unwrap_or(MISSING));
+            let part = values.get(start..end).unwrap_or_default();
+            raise(cells, bucket, part.iter().fold(MISSING, |greatest, value| greatest.max(*value)));
             guess = end - start;
             start = end;
         }

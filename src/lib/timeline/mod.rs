@@ -20,6 +20,7 @@ mod lanes;
 mod lay;
 mod lifecycle;
 pub mod metrics;
+mod numbered;
 mod outliers;
 mod paint;
 mod phases;

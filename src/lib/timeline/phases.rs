@@ -27,7 +27,7 @@ pub struct LanePhases {
 }
 
 /// What many pieces have in common.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
     pub name: u32,
     pub role: u32,
@@ -49,6 +49,15 @@ pub(super) struct Piece {
     pub t1: f64,
     /// Number of its kind.
     pub kind: u32,
+    /// Place in the order of arrival.
+    pub order: u32,
+}
+
+impl Piece {
+    /// By start, then by arrival.
+    pub(super) fn in_time(&self, other: &Self) -> std::cmp::Ordering {
+        self.t0.total_cmp(&other.t0).then(self.order.cmp(&other.order))
+    }
 }
 
 /// Phases of the selected lanes that overlap `window`, not clipped to it; one that only touches it does not

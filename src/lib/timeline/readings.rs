@@ -56,12 +56,13 @@ pub(super) fn readings<'b>(
 
 /// What of a lane's rows is inside the window.
 fn inside<'b>(lane: &GpuLane<'b>, window: &Window) -> Option<Part<'b>> {
-    let rows = if lane.sorted {
+    let (first, last) = (lane.ts.first()?, lane.ts.last()?);
+    let rows = if !lane.sorted || (window.contains(Some(*first)) && window.contains(Some(*last))) {
+        0..lane.ts.len()
+    } else {
         let start = window.t0.map_or(0, |t0| lane.ts.partition_point(|ts| *ts < t0));
         let end = window.t1.map_or(lane.ts.len(), |t1| lane.ts.partition_point(|ts| *ts <= t1));
         start..end
-    } else {
-        0..lane.ts.len()
     };
     let part = Part {
         ts: Cow::Borrowed(lane.ts.get(rows.clone())?),

@@ -54,7 +54,7 @@ impl Selection {
 #[derive(Debug)]
 pub(super) struct Rows<'s> {
     lanes: Vec<(&'s str, i64)>,
-    rows: HashMap<(&'s str, i64), u32>,
+    rows: HashMap<(&'s str, i64), u32, foldhash::fast::RandomState>,
     grows: bool,
 }
 
@@ -69,6 +69,11 @@ impl<'s> Rows<'s> {
     /// The selected lanes; where all are selected, others get a row when they are met.
     pub(super) fn growing(selection: &'s Selection) -> Self {
         Self { grows: selection.is_all(), ..Self::fixed(selection) }
+    }
+
+    /// The row of a lane; `None` when it has none.
+    pub(super) fn find(&self, node: &str, gpu: i64) -> Option<u32> {
+        self.rows.get(&(node, gpu)).copied()
     }
 
     /// The row of a lane; `None` when it is not selected.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::bytes::{Bytes, put_count, put_floats, put_int, put_text};
 use super::group::{Grouping, ascending, order, span};
 use super::{Build, Columns, Lacks};
@@ -140,7 +142,7 @@ impl Columns for EngineBlock {
 
 #[derive(Debug, Default)]
 pub struct EngineBuilder {
-    keys: HashMap<Key, u32>,
+    keys: HashMap<Key, u32, RandomState>,
     series: Vec<u32>,
     ts: Vec<f64>,
     value: Vec<f64>,

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::bytes::{Bytes, put_count, put_floats, put_int, put_ints, put_text};
 use super::group::{Grouping, ascending, order, span};
 use super::{Build, Columns, Lacks, narrow};
@@ -125,7 +127,7 @@ impl Columns for GpuBlock {
 
 #[derive(Debug, Default)]
 pub struct GpuBuilder {
-    lanes: HashMap<(Box<str>, i64), u32>,
+    lanes: HashMap<(Box<str>, i64), u32, RandomState>,
     lane: Vec<u32>,
     ts: Vec<f64>,
     util: Vec<i32>,

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
 use super::bytes::{Bytes, put_count, put_floats, put_int, put_ints, put_text};
 use super::{Build, Columns, Lacks};
 use crate::record::{Record, Stream};
@@ -176,13 +178,13 @@ impl Columns for PhaseBlock {
 #[derive(Debug, Default)]
 pub struct PhaseBuilder {
     block: PhaseBlock,
-    known: HashMap<Kind, u32>,
+    known: HashMap<Kind, u32, RandomState>,
     /// What identifies a phase besides its start: kinds that differ in GPUs or role only share it.
-    subjects: HashMap<(Box<str>, i64, Box<str>), u32>,
+    subjects: HashMap<(Box<str>, i64, Box<str>), u32, RandomState>,
     /// Subject of each kind.
     subject: Vec<u32>,
     /// Open markers by subject and bits of the start, as places in `open`.
-    waiting: HashMap<(u32, u64), Vec<usize>>,
+    waiting: HashMap<(u32, u64), Vec<usize>, RandomState>,
     open: Vec<Option<(u32, f64)>>,
 }
 

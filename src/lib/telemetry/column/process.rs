@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::bytes::{put_count, put_floats, put_int, put_ints, put_text};
 use super::group::span;
 use super::{Build, Bytes, Columns, Lacks, MISSING, narrow};
@@ -133,7 +135,7 @@ impl Columns for ProcessBlock {
 #[derive(Debug, Default)]
 pub struct ProcessBuilder {
     block: ProcessBlock,
-    known: HashMap<Process, u32>,
+    known: HashMap<Process, u32, RandomState>,
 }
 
 impl ProcessBuilder {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::bytes::{put_count, put_floats, put_int, put_ints, put_longs, put_text};
 use super::group::span;
 use super::{Build, Bytes, Columns, Lacks, MISSING, narrow};
@@ -200,7 +202,7 @@ impl Columns for TrajectoryBlock {
 #[derive(Debug, Default)]
 pub struct TrajectoryBuilder {
     block: TrajectoryBlock,
-    known: HashMap<Event, u32>,
+    known: HashMap<Event, u32, RandomState>,
 }
 
 impl TrajectoryBuilder {
