@@ -1,6 +1,5 @@
 //! A finished answer: its bytes, how they travel (ETag, compression), and when they need not.
 
-use std::hash::BuildHasher;
 use std::io::Write;
 use std::sync::OnceLock;
 
