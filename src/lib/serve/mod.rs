@@ -15,7 +15,7 @@
 //! | [`listen`] | sockets |
 //!
 //! A handler reads its arguments, names the question (`key`) and the version of the data that the answer
-//! is made from, and leaves the work to [`App::reply`]: that looks among the kept answers, lets one of
+//! is made from, and leaves the work to `App::reply`: that looks among the kept answers, lets one of
 //! several identical questions do the work, and sends what the client's headers ask for. Nothing here
 //! prints; what is worth saying goes to [`Notes`].
 
