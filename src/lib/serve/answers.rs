@@ -118,9 +118,9 @@ impl Answers {
         let mut shared = self.lock();
         shared.flying.remove(&(Arc::clone(key), version));
         let Ok(answer) = outcome else { return };
-        let weight = answer.weight() + 2 * key.len() + OVERHEAD;
+        let weight = weight(answer, key);
         // One answer must not empty the house for all others.
-        if weight > self.most_bytes / 4 {
+        if weight > self.most_bytes / 2 {
             return;
         }
         shared.forget(key);
@@ -129,15 +129,37 @@ impl Answers {
         shared.bytes += weight;
         shared.order.insert(used, Arc::clone(key));
         shared.kept.insert(Arc::clone(key), Kept { version, answer: Arc::clone(answer), used, weight });
-        while shared.bytes > self.most_bytes
-            && let Some((_, oldest)) = shared.order.pop_first()
+        shared.shrink(self.most_bytes);
+    }
+
+    /// Weighs an answer again that holds more than when it was kept: an encoding was made.
+    pub(super) fn weigh(&self, key: &str, answer: &Arc<Answer>) {
+        let mut shared = self.lock();
+        let shared = &mut *shared;
+        if let Some(kept) = shared.kept.get_mut(key)
+            && Arc::ptr_eq(&kept.answer, answer)
         {
-            shared.forget(&oldest);
+            let now = weight(answer, key);
+            shared.bytes = shared.bytes + now - kept.weight;
+            kept.weight = now;
+            shared.shrink(self.most_bytes);
         }
     }
 }
 
+fn weight(answer: &Answer, key: &str) -> usize {
+    answer.weight() + 2 * key.len() + OVERHEAD
+}
+
 impl Shared {
+    fn shrink(&mut self, most_bytes: usize) {
+        while self.bytes > most_bytes
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.forget(&oldest);
+        }
+    }
+
     fn forget(&mut self, key: &Arc<str>) {
         if let Some(old) = self.kept.remove(key) {
             self.bytes -= old.weight;
@@ -152,6 +174,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::serve::answer::Encoding;
 
     fn content(bytes: usize) -> Content {
         Content::binary(vec![b'x'; bytes])
@@ -183,7 +206,7 @@ mod tests {
 
     #[tokio::test]
     async fn bytes_are_bounded_and_the_least_recently_used_goes_first() {
-        let (answers, pool) = (Answers::new(40_000), Pool::new());
+        let (answers, pool) = (Answers::new(15_000), Pool::new());
         let has = |key: &str| answers.lock().kept.contains_key(key);
         for key in ["a", "b", "a", "c", "a", "d", "e"] {
             answers.get(&pool, key, 0, || Ok(content(3000))).await.unwrap();
@@ -191,10 +214,16 @@ mod tests {
         assert!(has("a") && has("e") && !has("b"), "{:?}", answers.lock().order);
         {
             let shared = answers.lock();
-            assert!(shared.bytes <= 40_000 && shared.kept.len() == shared.order.len());
+            assert!(shared.bytes <= 15_000 && shared.kept.len() == shared.order.len());
         }
         answers.get(&pool, "huge", 0, || Ok(content(9_000))).await.unwrap();
         assert!(!has("huge") && has("a"));
+        // An encoding that is made later counts from then on.
+        let grown = answers.get(&pool, "f", 0, || Ok(content(3000))).await.unwrap();
+        let before = answers.lock().bytes;
+        grown.compress(Encoding::Zstd);
+        answers.weigh("f", &grown);
+        assert!(answers.lock().bytes > before);
     }
 
     #[tokio::test]

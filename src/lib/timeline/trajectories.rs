@@ -43,7 +43,7 @@ pub struct SampleLane {
     pub versions: Vec<i64>,
 }
 
-/// A [`Segment`] that outlives the block it was read from.
+/// A `Segment` that outlives the block it was read from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OwnedSegment {
     /// Generation or tool use.
