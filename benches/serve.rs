@@ -143,10 +143,11 @@ fn questions(meta: &serde_json::Value) -> Vec<Question> {
 }
 
 /// The path of a question whose window ends `back` seconds before the end of the data.
-fn asked(question: &Question, (t0, t1): (f64, f64), back: f64) -> String {
+fn asked(question: &Question, (_, t1): (f64, f64), back: f64) -> String {
     let end = t1 - back;
     let window = |length: f64| format!("t0={}&t1={end}", end - length);
-    let whole = if back == 0.0 { String::new() } else { format!("t0={t0}&t1={end}") };
+    // With one end open a window may be of any length.
+    let whole = if back == 0.0 { String::new() } else { format!("t1={end}") };
     question
         .path
         .replace("{4h}", &window(WINDOW_S))

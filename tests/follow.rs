@@ -1,13 +1,19 @@
 //! A store that follows a run knows what one opened this moment knows, whatever happens to the files.
 
+// Helpers of tests may fail as tests do.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use miles::advise;
 use miles::record::Stream;
 use miles::telemetry::{Store, StoreOptions, Window};
+use miles::timeline::{self, LaneIndex, Selection};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -76,6 +82,52 @@ fn answers(store: &Store) -> String {
     damage.sort();
     writeln!(out, "{}", damage.join("\n")).unwrap();
     out
+}
+
+/// Answers to the questions of the HTTP API, as text. What is kept between questions is kept with `store`.
+fn questions(store: &Store, index: &LaneIndex) -> String {
+    let mut out = String::new();
+    let lanes = index.lanes(store).unwrap();
+    let all = Selection::all(Arc::clone(&lanes));
+    let some = Selection::new(Arc::clone(&lanes), Some("rank:0-1,every:3")).unwrap();
+    let windows = [Window::ALL, Window { t0: Some(HOUR + 3000.0), t1: Some(HOUR + 3900.0) }];
+    let mut tell = |name: &str, answer: String| writeln!(out, "{name} {answer}").unwrap();
+    tell("topology", json(&timeline::topology(store, &lanes)));
+    tell("bubbles", json(&timeline::bubbles::bubbles(&store.metrics())));
+    for window in windows {
+        for selection in [&all, &some] {
+            tell("phases", json(&timeline::phases(store, selection, &window).unwrap()));
+            tell("gpu", json(&timeline::gpu(store, selection, &window, 8).unwrap()));
+            tell("processes", json(&timeline::processes(store, selection, &window).unwrap()));
+            for metric in ["util", "mem_mb", "power_w", "phase"] {
+                let metric = metric.parse().unwrap();
+                tell("heatmap", format!("{:?}", timeline::heatmap(store, selection, &window, metric, 30)));
+            }
+        }
+        tell("lifecycle", format!("{:?}", timeline::lifecycle(store, &window, 30)));
+        tell("fleet", format!("{:?}", timeline::fleet(store, &lanes, &window, 20).map(|fleet| json(&fleet))));
+        for criterion in ["lowest_util", "slowest_phase:rollout"] {
+            let criterion = criterion.parse().unwrap();
+            tell("outliers", json(&timeline::outliers(store, &lanes, &window, &criterion, 9).unwrap()));
+        }
+        for metric in ["a", "b"] {
+            let question = timeline::engines::Question { metric, max_points: 9, per_dp_rank: false };
+            tell(metric, json(&timeline::engines::engine_series(store, &window, &question).unwrap()));
+        }
+        let metrics = timeline::metrics::metrics(&store.metrics(), &["m", "x/1"], "rollout/step", &window);
+        tell("metrics", json(&metrics));
+        let report = advise::report(store, &window, None, &advise::Options { low_mfu_threshold: 0.15 });
+        tell("advice", json(&report.unwrap()));
+        tell(
+            "trajectories",
+            json(&timeline::trajectories::trajectories(store, 3, &[0, 1, 2, 3], None).unwrap()),
+        );
+    }
+    out
+}
+
+fn json(answer: &impl serde::Serialize) -> String {
+    serde_json::to_string(answer).unwrap()
 }
 
 /// Start of the hour in which the runs begin, and where it ends.
@@ -179,9 +231,11 @@ fn append(dashboard: &Path, path: &Path, bytes: &[u8]) {
     OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-fn check(store: &Store, dashboard: &Path, what: &str) {
+fn check(store: &Store, index: &LaneIndex, dashboard: &Path, what: &str) {
     store.refresh().unwrap();
-    let (followed, fresh) = (answers(store), answers(&Store::open(dashboard, StoreOptions::default())));
+    let new = Store::open(dashboard, StoreOptions::default());
+    let followed = questions(store, index) + &answers(store);
+    let fresh = questions(&new, &LaneIndex::default()) + &answers(&new);
     let differ = followed.lines().zip(fresh.lines()).find(|(a, b)| a != b);
     assert!(followed == fresh, "after {what}: {differ:?}");
 }
@@ -194,7 +248,8 @@ fn follow(seed: u64) {
     // Little memory makes hours come and go.
     let memory = if seed.is_multiple_of(2) { 0 } else { StoreOptions::default().memory };
     let store = Store::open(&dashboard, StoreOptions { memory, ..StoreOptions::default() });
-    check(&store, &dashboard, "nothing");
+    let index = LaneIndex::default();
+    check(&store, &index, &dashboard, "nothing");
     let mut step = 0;
     while !left.is_empty() {
         step += 1;
@@ -240,7 +295,7 @@ fn follow(seed: u64) {
             .unwrap(),
             _ => {}
         }
-        check(&store, &dashboard, &format!("step {step} of seed {seed}"));
+        check(&store, &index, &dashboard, &format!("step {step} of seed {seed}"));
     }
 }
 
@@ -260,7 +315,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_store_that_follows_knows_what_a_fresh_one_knows() {
-    let cases = std::env::var("MILES_FOLLOW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let cases = std::env::var("MILES_FOLLOW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let config = Config { failure_persistence: None, ..Config::with_cases(cases) };
     TestRunner::new(config)
         .run(&any::<u64>(), |seed| {
