@@ -31,6 +31,7 @@ const fn fifths() -> [(u64, i32); MOST_DECIMALS + 1] {
 }
 
 /// A float and what follows it.
+#[inline]
 pub(super) fn float(text: &[u8]) -> Option<(f64, &[u8])> {
     let (negative, digits) = sign(text);
     let (mantissa, count) = whole(digits)?;
@@ -52,6 +53,7 @@ pub(super) fn float(text: &[u8]) -> Option<(f64, &[u8])> {
 }
 
 /// An integer and what follows it; `None` also for a number with a fraction or an exponent.
+#[inline(always)]
 pub(super) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     let (negative, digits) = sign(text);
     let (magnitude, count) = whole(digits)?;
@@ -63,6 +65,7 @@ pub(super) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((if negative { -magnitude } else { magnitude }, rest))
 }
 
+#[inline(always)]
 fn sign(text: &[u8]) -> (bool, &[u8]) {
     match text.split_first() {
         Some((b'-', digits)) => (true, digits),
@@ -71,8 +74,13 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
 }
 
 /// Value and count of the digits before a point: at least one, no zero in front of others.
+#[inline(always)]
 fn whole(text: &[u8]) -> Option<(u64, usize)> {
-    let (value, count) = digits_of(text, 0);
+    let (value, count) = match text.first_chunk().map(|chunk| eight(u64::from_le_bytes(*chunk))) {
+        // Most numbers are short.
+        Some((value, count)) if count < 8 => (value, count),
+        _ => digits_of(text, 0),
+    };
     (count == 1 || (count > 1 && text.first() != Some(&b'0'))).then_some((value, count))
 }
 
@@ -101,6 +109,7 @@ fn digits_of(text: &[u8], mut value: u64) -> (u64, usize) {
 }
 
 /// Value and count of the digits at the front of eight bytes, the first of which is the lowest.
+#[inline(always)]
 fn eight(bytes: u64) -> (u64, usize) {
     let digits = bytes ^ 0x3030_3030_3030_3030;
     // The high bit of every byte that is no digit.

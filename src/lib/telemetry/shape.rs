@@ -100,16 +100,15 @@ impl<H: Holes> Shapes<H> {
         let line = text.get(..memchr::memchr(b'\n', text)?)?;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        let found =
-            self.cut(line, &mut scratch).and_then(|_| self.by_pieces.get(scratch.as_slice()).copied());
+        let cut = self.cut(line, &mut scratch);
+        let found = cut.and_then(|(_, numbers)| Some((*self.by_pieces.get(scratch.as_slice())?, numbers)));
         self.scratch = scratch;
-        let shape = found?;
-        let (numbers, length) = self.of_shape(text, shape)?;
+        let (shape, numbers) = found?;
         if let Some(last) = self.shapes.get_mut(self.last as usize) {
             last.next = shape;
         }
         self.last = shape;
-        Some((shape, numbers, length))
+        Some((shape, numbers, line.len() + 1))
     }
 
     /// Remembers the shape of `line`, which was decoded, had no unknown keys and held these numbers.
@@ -156,7 +155,7 @@ impl<H: Holes> Shapes<H> {
     }
 
     /// The numbers of the line at the front of `text` and its length, if it is of this shape.
-    #[inline]
+    #[inline(always)]
     fn of_shape(&mut self, text: &[u8], shape: u32) -> Option<(Numbers, usize)> {
         let shape = self.shapes.get(shape as usize)?;
         let mut pieces = &*shape.pieces;
@@ -197,31 +196,37 @@ impl<H: Holes> Shapes<H> {
 }
 
 /// What follows `piece` in `text`. Pieces are short, and a call to compare them costs more than that.
-#[inline]
+#[inline(always)]
 fn behind<'t>(text: &'t [u8], piece: &[u8]) -> Option<&'t [u8]> {
     let (front, rest) = text.split_at_checked(piece.len())?;
     same(front, piece).then_some(rest)
 }
 
-/// Whether two slices of equal length are equal, by words that overlap at the end.
-#[inline]
+/// Whether two slices of equal length are equal: by one word from each end, which may overlap.
+#[inline(always)]
 fn same(a: &[u8], b: &[u8]) -> bool {
-    if let (Some(a_end), Some(b_end)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) {
-        let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
-        let differ =
-            words.fold(0, |differ, (a, b)| differ | (u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b)));
-        return differ | (u64::from_ne_bytes(*a_end) ^ u64::from_ne_bytes(*b_end)) == 0;
+    /// The bits in which the first and the last `N` bytes differ, joined.
+    macro_rules! ends {
+        ($word:ty, $n:literal) => {
+            if let (Some(a_start), Some(b_start), Some(a_end), Some(b_end)) =
+                (a.first_chunk::<$n>(), b.first_chunk::<$n>(), a.last_chunk::<$n>(), b.last_chunk::<$n>())
+            {
+                let start = <$word>::from_ne_bytes(*a_start) ^ <$word>::from_ne_bytes(*b_start);
+                let end = <$word>::from_ne_bytes(*a_end) ^ <$word>::from_ne_bytes(*b_end);
+                return start | end == 0;
+            }
+        };
     }
-    if let (Some(a_start), Some(b_start), Some(a_end), Some(b_end)) =
-        (a.first_chunk::<4>(), b.first_chunk::<4>(), a.last_chunk::<4>(), b.last_chunk::<4>())
-    {
-        let start = u32::from_ne_bytes(*a_start) ^ u32::from_ne_bytes(*b_start);
-        return start | (u32::from_ne_bytes(*a_end) ^ u32::from_ne_bytes(*b_end)) == 0;
+    if a.len() > 32 {
+        return a == b;
     }
+    ends!(u128, 16);
+    ends!(u64, 8);
+    ends!(u32, 4);
     a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-#[inline]
+#[inline(always)]
 fn number(text: &[u8], is_integer: bool) -> Option<(u64, &[u8])> {
     if is_integer {
         integer(text).map(|(value, rest)| (value.cast_unsigned(), rest))

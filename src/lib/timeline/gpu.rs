@@ -69,12 +69,12 @@ fn thin(mut lane: LaneReadings<'_>, max_points: usize) -> LaneSeries {
     }
     let buckets = max_points / 2;
     let mut cursor = Cursor { parts: &lane.parts, part: 0, at: 0 };
+    let mut start = 0;
     for bucket in 0..buckets {
-        let Some((low, high)) =
-            cursor.extremes(edge(bucket + 1, count, buckets) - edge(bucket, count, buckets))
-        else {
-            continue;
-        };
+        let end = edge(bucket + 1, count, buckets);
+        let extremes = cursor.extremes(end - start);
+        start = end;
+        let Some((low, high)) = extremes else { continue };
         series.push(&lane.parts, low.min(high));
         if low != high {
             series.push(&lane.parts, low.max(high));
@@ -85,8 +85,10 @@ fn thin(mut lane: LaneReadings<'_>, max_points: usize) -> LaneSeries {
 
 /// Where part `bucket` of `count` readings in `buckets` parts starts.
 fn edge(bucket: usize, count: usize, buckets: usize) -> usize {
-    // In 128 bits: the product of two counts may not fit.
-    (bucket as u128 * count as u128 / buckets as u128) as usize
+    match bucket.checked_mul(count) {
+        Some(product) => product / buckets,
+        None => (bucket as u128 * count as u128 / buckets as u128) as usize,
+    }
 }
 
 /// A reading: its part and its place there.
@@ -110,17 +112,25 @@ impl Cursor<'_, '_> {
             let Some(part) = self.parts.get(self.part) else { break };
             let ahead = part.util.get(self.at..).unwrap_or_default();
             let ahead = ahead.get(..count).unwrap_or(ahead);
-            for (at, &util) in (self.at..).zip(ahead) {
-                let place = (self.part, at);
-                first = first.or(Some((place, place)));
-                if util == MISSING {
-                    continue;
+            if let (None, false) = (first, ahead.is_empty()) {
+                first = Some(((self.part, self.at), (self.part, self.at)));
+            }
+            // Values first and their places after: neither loop has a branch that depends on a reading.
+            let lowest = ahead.iter().fold(i32::MAX, |lowest, &util| {
+                // MISSING is below every reading.
+                lowest.min(if util == MISSING { i32::MAX } else { util })
+            });
+            let highest = ahead.iter().fold(MISSING, |highest, &util| highest.max(util));
+            if highest != MISSING {
+                let place = |value| {
+                    let at = ahead.iter().position(|util| *util == value).unwrap_or_default();
+                    (self.part, self.at + at)
+                };
+                if low.is_none_or(|(known, _)| lowest < known) {
+                    low = Some((lowest, place(lowest)));
                 }
-                if low.is_none_or(|(lowest, _)| util < lowest) {
-                    low = Some((util, place));
-                }
-                if high.is_none_or(|(highest, _)| util > highest) {
-                    high = Some((util, place));
+                if high.is_none_or(|(known, _)| highest > known) {
+                    high = Some((highest, place(highest)));
                 }
             }
             count -= ahead.len();

@@ -4,6 +4,8 @@
 //! the engines that served meanwhile, cut where the topology changed. Before a lane's first phase of the
 //! run it was being set up: `initialize`, which is not recorded but derived.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde::ser::Serializer;
 
@@ -118,38 +120,44 @@ impl LanePhases {
     /// The answer as JSON text.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let names: Vec<Vec<u8>> = self.names.iter().map(|name| quoted(name)).collect();
-        // Of a piece only the times are new.
         let lanes: Vec<_> = self.by_lane().collect();
         json::joined(r#"{"phases":["#, &lanes, "]}", |&(node, gpu, pieces), out| {
-            let node = quoted(node);
+            // Of a piece only the times are new: what is around them is written once for each kind.
+            let mut texts: HashMap<u32, (Vec<u8>, Vec<u8>), foldhash::fast::RandomState> = HashMap::default();
             for piece in pieces {
-                let Some(kind) = self.kinds.get(piece.kind as usize) else { continue };
-                let role = self.roles.get(kind.role as usize).map_or("", String::as_str);
-                out.extend_from_slice(br#"{"name":"#);
-                out.extend_from_slice(names.get(kind.name as usize).map_or(&[], Vec::as_slice));
-                out.extend_from_slice(br#","t0":"#);
+                let (before, after) =
+                    texts.entry(piece.kind).or_insert_with(|| self.around(piece.kind, node, gpu));
+                out.extend_from_slice(before);
                 json::put(piece.t0, out);
                 out.extend_from_slice(br#","t1":"#);
                 json::put(piece.t1, out);
-                out.extend_from_slice(br#","node":"#);
-                out.extend_from_slice(&node);
-                out.extend_from_slice(br#","gpu":"#);
-                json::put(gpu, out);
-                out.extend_from_slice(br#","rank":"#);
-                json::put(kind.rank, out);
-                out.extend_from_slice(br#","role":"#);
-                json::put(role, out);
-                out.extend_from_slice(b"},");
+                out.extend_from_slice(after);
             }
         })
     }
-}
 
-fn quoted(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    json::put(text, &mut out);
-    out
+    /// The text in front of the start of a phase of this kind, and behind its end.
+    fn around(&self, kind: u32, node: &str, gpu: i64) -> (Vec<u8>, Vec<u8>) {
+        let kind = self.kinds.get(kind as usize).copied().unwrap_or(Kind {
+            name: u32::MAX,
+            role: u32::MAX,
+            rank: -1,
+        });
+        let text = |texts: &[String], number: u32| texts.get(number as usize).cloned().unwrap_or_default();
+        let mut before = br#"{"name":"#.to_vec();
+        json::put(text(&self.names, kind.name), &mut before);
+        before.extend_from_slice(br#","t0":"#);
+        let mut after = br#","node":"#.to_vec();
+        json::put(node, &mut after);
+        after.extend_from_slice(br#","gpu":"#);
+        json::put(gpu, &mut after);
+        after.extend_from_slice(br#","rank":"#);
+        json::put(kind.rank, &mut after);
+        after.extend_from_slice(br#","role":"#);
+        json::put(text(&self.roles, kind.role), &mut after);
+        after.extend_from_slice(b"},");
+        (before, after)
+    }
 }
 
 impl Serialize for LanePhases {
