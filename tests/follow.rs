@@ -341,3 +341,69 @@ fn every_change_is_told_by_stream() {
     assert!(changes.documents && changes.streams.is_empty());
     assert!(store.refresh().unwrap().is_empty());
 }
+
+#[test]
+fn a_time_far_outside_its_files_hour_is_damage_and_moves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |ts: &str| {
+        format!("{{\"ts\":{ts},\"node\":\"n\",\"gpu\":0,\"util\":1,\"mem_mb\":2,\"power_w\":3}}\n")
+    };
+    let good = ["1769904000.5", "1769907000", "1769907900.25"].map(line).concat();
+    let wild = ["1801440000.5", "1e300", "-5", "0.0"].map(line).concat();
+    append(folder.path(), Path::new("gpu_util/20260201_00.jsonl"), (good.clone() + &wild).as_bytes());
+    append(
+        folder.path(),
+        Path::new("data_buffer.jsonl"),
+        b"{\"ts\":1e300,\"length\":1}\n{\"ts\":1769904001,\"length\":2}\n",
+    );
+    append(folder.path(), Path::new("metrics.jsonl"), b"{\"ts\":-7,\"step\":0,\"metrics\":{\"a\":1}}\n");
+    let store = Store::open(folder.path(), StoreOptions::default());
+    assert_eq!(store.time_range().unwrap(), Some((1_769_904_000.5, 1_769_907_900.25)));
+    let rows: usize = store
+        .gpu(&Window::ALL)
+        .unwrap()
+        .iter()
+        .flat_map(|block| block.lanes().map(|lane| lane.ts.len()).collect::<Vec<_>>())
+        .sum();
+    assert_eq!(rows, 3);
+    assert_eq!((store.metrics().series.len(), store.metrics().rows[0].ts), (1, None));
+    let damage: Vec<_> =
+        store.damage().into_iter().map(|file| (file.lines, file.first, file.reason)).collect();
+    assert_eq!(
+        damage,
+        [
+            (1, 0, "a time that is none".to_owned()),
+            (4, good.len() as u64, "a time far outside its file's hour".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_regular_file_is_damage_and_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let pipe = |name: &str| {
+        let name = std::ffi::CString::new(path(name).to_str().unwrap()).unwrap();
+        // SAFETY: the name ends with a zero byte.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    };
+    fs::create_dir(path("phases")).unwrap();
+    fs::create_dir_all(path("trajectories/20260201_00.jsonl")).unwrap();
+    for name in ["topology.jsonl", "meta.json", "phases/20260201_00.jsonl"] {
+        pipe(name);
+    }
+    std::os::unix::fs::symlink("gpu_util", path("gpu_util")).unwrap();
+    let store = Store::open(folder.path(), StoreOptions::default());
+    store.refresh().unwrap();
+    answers(&store);
+    let damaged: Vec<_> = store.damage().iter().map(|file| file.path.clone()).collect();
+    for name in [
+        "topology.jsonl",
+        "meta.json",
+        "phases/20260201_00.jsonl",
+        "trajectories/20260201_00.jsonl",
+        "gpu_util",
+    ] {
+        assert!(damaged.contains(&path(name)), "{name}: {damaged:?}");
+    }
+}

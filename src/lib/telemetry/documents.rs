@@ -1,8 +1,7 @@
 //! The two JSON documents beside the streams: `meta.json` and `lane_catalog.json`.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::tail::{Stat, stat};
+use super::tail::{Opened, Stat, stat};
 use super::{DamagedFile, TelemetryError};
 use crate::record::strict;
 
@@ -126,6 +125,7 @@ impl<T: DeserializeOwned> Document<T> {
     }
 
     fn look(&self, state: &mut State<T>) -> bool {
+        // What is no regular file has no state, and is looked at once.
         let now = stat(&self.path).ok().flatten();
         if state.stat == Some(now) {
             return false;
@@ -145,11 +145,10 @@ impl<T: DeserializeOwned> Document<T> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TelemetryError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(TelemetryError::Open { path: path.to_owned(), source }),
-    };
+    let failed = |source| TelemetryError::Open { path: path.to_owned(), source };
+    let Some(opened) = Opened::open(path).map_err(failed)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    opened.range(0, u64::MAX).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut clean = String::new();
     strict(&text, &mut clean);
@@ -161,6 +160,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TelemetryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_document_is_missing_read_or_named_as_wrong() {

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::DamagedFile;
 use super::load::{Tally, whole_lines};
+use super::partition::TIMES;
 use super::tail::{Change, Mark, Opened, stat};
 use crate::record::{Engine, Record, Stream, decode, entries};
 
@@ -101,6 +102,11 @@ pub(super) trait Whole: Default + Clone {
     fn span(&self) -> Option<(f64, f64)>;
 }
 
+fn time(ts: Option<f64>) -> Result<f64, &'static str> {
+    ts.ok_or("a record without ts")
+        .and_then(|ts| TIMES.contains(&ts).then_some(ts).ok_or("a time that is none"))
+}
+
 fn span(times: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     times.map(|at| (at, at)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
@@ -119,7 +125,8 @@ impl Whole for MetricsLog {
                 key
             }
         });
-        self.rows.push(MetricsRow { ts: call.ts, step_key, step: call.step });
+        let ts = call.ts.filter(|ts| TIMES.contains(ts));
+        self.rows.push(MetricsRow { ts, step_key, step: call.step });
         let Some(metrics) = call.metrics else { return Ok(()) };
         for (key, raw) in entries(metrics.get()).map_err(|_| "metrics that are no object")? {
             let point = Point { row, value: MetricValue::read(raw) };
@@ -147,7 +154,7 @@ impl Whole for Vec<Snapshot> {
 
     fn push(&mut self, record: &Record<'_>) -> Result<(), &'static str> {
         let Record::Topology(topology) = record else { return Err("a record of another stream") };
-        let ts = topology.ts.ok_or("a record without ts")?;
+        let ts = time(topology.ts)?;
         let engines = topology.engines.ok_or("a record without engines")?;
         let engines = serde_json::from_str(engines.get()).map_err(|_| "engines that are none")?;
         Vec::push(self, Snapshot { ts, engines });
@@ -164,7 +171,7 @@ impl Whole for Vec<(f64, i64)> {
 
     fn push(&mut self, record: &Record<'_>) -> Result<(), &'static str> {
         let Record::DataBuffer(buffer) = record else { return Err("a record of another stream") };
-        let ts = buffer.ts.ok_or("a record without ts")?;
+        let ts = time(buffer.ts)?;
         Vec::push(self, (ts, buffer.length.ok_or("a record without length")?));
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::column::{Build, Columns};
-use super::load::{Part, Tally, load, read, stretches};
+use super::load::{Part, Tally, Times, load, read, stretches};
 use super::shelf::{Kept, Shelf};
 use super::tail::{Change, Mark, Opened, Stat, stat};
 use super::{DamagedFile, Partition, TelemetryError, Window, partitions};
@@ -39,6 +39,8 @@ pub(super) struct Hourly<C> {
 #[derive(Debug)]
 struct State<C> {
     listed: bool,
+    /// Why the stream's folder cannot be listed.
+    trouble: Option<TelemetryError>,
     files: Vec<Hour<C>>,
     /// Which of the older files are looked at next.
     turn: usize,
@@ -75,7 +77,7 @@ impl<C: Columns> Hourly<C> {
         Self {
             dashboard: dashboard.to_owned(),
             shelf: shelf.cloned(),
-            state: Mutex::new(State { listed: false, files: Vec::new(), turn: 0 }),
+            state: Mutex::new(State { listed: false, trouble: None, files: Vec::new(), turn: 0 }),
             version: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
         }
@@ -168,6 +170,10 @@ impl<C: Columns> Hourly<C> {
     /// Files with lines that could not be read, or that could not be read at all.
     pub(super) fn damage(&self, out: &mut Vec<DamagedFile>) {
         let state = self.lock();
+        if let Some(error) = &state.trouble {
+            let path = self.dashboard.join(C::STREAM.name());
+            out.push(DamagedFile { path, lines: 0, first: 0, reason: error.to_string() });
+        }
         for hour in &state.files {
             let path = &hour.partition.path;
             if let Some(reason) = &hour.trouble {
@@ -187,7 +193,7 @@ impl<C: Columns> Hourly<C> {
     /// As [`Self::blocks`].
     pub(super) fn refresh(&self) -> Result<bool, TelemetryError> {
         let mut state = self.lock();
-        let mut changed = self.list(&mut state)?;
+        let mut changed = self.list(&mut state);
         let (older, turn) = (state.files.len().saturating_sub(WATCHED), state.turn);
         let turns = older.div_ceil(WATCHED).max(1);
         state.turn = (turn + 1) % turns;
@@ -231,19 +237,27 @@ impl<C: Columns> Hourly<C> {
     fn listed(&self) -> Result<MutexGuard<'_, State<C>>, TelemetryError> {
         let mut state = self.lock();
         if !state.listed {
-            self.list(&mut state)?;
+            self.list(&mut state);
         }
         Ok(state)
     }
 
-    /// Brings the list of files up to date; answers whether one came or went.
-    fn list(&self, state: &mut State<C>) -> Result<bool, TelemetryError> {
-        let partitions = partitions(&self.dashboard, C::STREAM)?;
-        state.listed = true;
+    /// Brings the list of files up to date; answers whether one came or went. A folder that cannot be
+    /// listed is damage, and the files that were known stay.
+    fn list(&self, state: &mut State<C>) -> bool {
+        let first = !std::mem::replace(&mut state.listed, true);
+        let partitions = match partitions(&self.dashboard, C::STREAM) {
+            Ok(partitions) => partitions,
+            Err(error) => {
+                state.trouble = Some(error);
+                return first;
+            }
+        };
+        state.trouble = None;
         let same = partitions.len() == state.files.len()
             && partitions.iter().zip(&state.files).all(|(partition, hour)| *partition == hour.partition);
         if same {
-            return Ok(false);
+            return first;
         }
         let mut old = std::mem::take(&mut state.files);
         state.files = partitions
@@ -261,7 +275,7 @@ impl<C: Columns> Hourly<C> {
                 },
             })
             .collect();
-        Ok(true)
+        true
     }
 
     fn settle(&self, state: &State<C>) {
@@ -283,7 +297,8 @@ impl<C: Columns> Hourly<C> {
                         .shelf
                         .as_ref()
                         .and_then(|shelf| shelf.find::<C>(&hour.partition.path, &opened.stat));
-                    files.push((hour, Source { opened, kept }));
+                    let times = hour.partition.times();
+                    files.push((hour, Source { opened, kept, times }));
                 }
                 Ok(None) => {}
                 Err(error) => hour.trouble = Some(cannot_read(&error)),
@@ -330,6 +345,7 @@ impl<C: Columns> Hourly<C> {
 struct Source {
     opened: Opened,
     kept: Option<Kept>,
+    times: Times,
 }
 
 /// What one thread reads of it.
@@ -358,7 +374,7 @@ impl Source {
                 Ok(kept.block(index).map(|block| Part { block, tally: Tally::default(), end: None }))
             }
             (Piece::Kept(_), None) => Ok(None),
-            (Piece::Text(start, end), _) => read(&self.opened, start, end, start == 0).map(Some),
+            (Piece::Text(start, end), _) => read(&self.opened, start, end, start == 0, &self.times).map(Some),
         }
     }
 
@@ -369,7 +385,7 @@ impl Source {
         let parts: Option<Vec<_>> = parts.into_iter().collect::<io::Result<_>>()?;
         let (parts, kept) = match parts {
             Some(parts) => (parts, self.kept.as_ref()),
-            None => (load(&self.opened, 0)?, None),
+            None => (load(&self.opened, 0, &self.times)?, None),
         };
         let mut content = Content { blocks: Vec::new(), mark: self.opened.mark(0)? };
         let mut tally = Tally::default();
@@ -424,7 +440,7 @@ impl<C: Columns> Hour<C> {
         let change = content.mark.change(path, now).and_then(|change| match change {
             Change::None => Ok(Some(false)),
             Change::Grown(opened) => {
-                let parts = load::<C>(&opened, content.mark.offset)?;
+                let parts = load::<C>(&opened, content.mark.offset, &self.partition.times())?;
                 content.take_in(parts, &mut self.tally);
                 content.mark = opened.mark(content.mark.offset)?;
                 Ok(Some(true))
@@ -459,13 +475,13 @@ impl<C: Columns> Hour<C> {
         {
             return Some((Arc::clone(head), Arc::clone(tail)));
         }
-        let size = opened.stat.size;
-        let head = Arc::new(read::<C>(&opened, 0, EDGE.min(size), true).ok()?.block);
+        let (size, times) = (opened.stat.size, self.partition.times());
+        let head = Arc::new(read::<C>(&opened, 0, EDGE.min(size), true, &times).ok()?.block);
         let start = size.saturating_sub(EDGE);
         let tail = if start == 0 {
             Arc::clone(&head)
         } else {
-            Arc::new(read::<C>(&opened, start, size, false).ok()?.block)
+            Arc::new(read::<C>(&opened, start, size, false, &times).ok()?.block)
         };
         self.edges = Some((opened.stat, Arc::clone(&head), Arc::clone(&tail)));
         Some((head, tail))

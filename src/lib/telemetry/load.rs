@@ -1,12 +1,13 @@
 //! From a stretch of a file to a block of columns.
 
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
 use super::column::{Build, Columns};
 use super::lines::Lines;
-use super::shape::Shapes;
+use super::shape::{Numbers, Shapes};
 use super::tail::Opened;
 use crate::record::decode;
 
@@ -16,6 +17,9 @@ const PART: u64 = 16 << 20;
 
 /// Below this a second thread gains nothing.
 const LEAST_PART: u64 = 1 << 20;
+
+/// Times that rows of a file can have, Unix seconds.
+pub(super) type Times = RangeInclusive<f64>;
 
 /// Lines of a stretch that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,16 +69,23 @@ pub(super) fn stretches(opened: &Opened, from: u64, files: usize) -> Vec<(u64, u
 /// Reads the file from `from`, which is the start of a line, in parallel. The parts are in its order.
 ///
 /// Called from threads that may wait, never from inside a parallel loop while a lock is held.
-pub(super) fn load<C: Columns>(opened: &Opened, from: u64) -> io::Result<Vec<Part<C>>> {
+pub(super) fn load<C: Columns>(opened: &Opened, from: u64, times: &Times) -> io::Result<Vec<Part<C>>> {
     stretches(opened, from, 1)
         .into_par_iter()
-        .map(|(start, end)| read(opened, start, end, start == from))
+        .map(|(start, end)| read(opened, start, end, start == from, times))
         .collect()
 }
 
 /// Reads the complete lines that start in `[start, end)`. Unless `at_line` says that one starts at
-/// `start`, everything before the first newline from `start - 1` on belongs to an earlier stretch.
-pub(super) fn read<C: Columns>(opened: &Opened, start: u64, end: u64, at_line: bool) -> io::Result<Part<C>> {
+/// `start`, everything before the first newline from `start - 1` on belongs to an earlier stretch. Rows
+/// outside `times` are damage.
+pub(super) fn read<C: Columns>(
+    opened: &Opened,
+    start: u64,
+    end: u64,
+    at_line: bool,
+    times: &Times,
+) -> io::Result<Part<C>> {
     let from = if at_line { start } else { start.saturating_sub(1) };
     let mut lines = Lines::new(opened.range(from, u64::MAX), from);
     let mut reader = Reader::<C> {
@@ -82,6 +93,7 @@ pub(super) fn read<C: Columns>(opened: &Opened, start: u64, end: u64, at_line: b
         subjects: Vec::new(),
         builder: C::Builder::default(),
         rows: 0,
+        times: times.clone(),
         tally: Tally::default(),
         scratch: String::new(),
     };
@@ -118,6 +130,7 @@ struct Reader<C: Columns> {
     subjects: Vec<u32>,
     builder: C::Builder,
     rows: usize,
+    times: Times,
     tally: Tally,
     scratch: String,
 }
@@ -130,8 +143,7 @@ impl<C: Columns> Reader<C> {
             let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) else { break };
             if let Some((shape, numbers, length)) = self.shapes.read(rest) {
                 if let Some(&subject) = self.subjects.get(shape as usize) {
-                    self.builder.push(subject, &numbers);
-                    self.rows += 1;
+                    self.push(subject, &numbers, offset + at as u64);
                 }
                 at += length;
                 continue;
@@ -143,27 +155,38 @@ impl<C: Columns> Reader<C> {
         at.min(bytes.len())
     }
 
+    fn push(&mut self, subject: u32, numbers: &Numbers, offset: u64) {
+        if self.times.contains(&C::time(numbers)) {
+            self.builder.push(subject, numbers);
+            self.rows += 1;
+        } else {
+            self.tally.add(offset, "a time far outside its file's hour");
+        }
+    }
+
     #[cold]
     fn patiently(&mut self, line: &[u8], offset: u64) {
-        let decoded = match decode(C::STREAM, line, &mut self.scratch) {
-            Ok(Some(decoded)) => decoded,
-            Ok(None) => return,
-            Err(reason) => return self.tally.add(offset, reason),
-        };
-        match self.builder.read(&decoded.record) {
-            Ok((subject, numbers)) => {
-                self.builder.push(subject, &numbers);
-                self.rows += 1;
-                if decoded.record.extra().is_empty() && self.shapes.learn(line, &numbers).is_some() {
-                    self.subjects.push(subject);
-                }
-            }
-            Err(reason) => self.tally.add(offset, reason),
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if let Err(reason) = self.decode(line, offset, &mut scratch) {
+            self.tally.add(offset, reason);
         }
+        self.scratch = scratch;
+    }
+
+    fn decode(&mut self, line: &[u8], offset: u64, scratch: &mut String) -> Result<(), String> {
+        let Some(decoded) = decode(C::STREAM, line, scratch).map_err(|reason| reason.to_string())? else {
+            return Ok(());
+        };
+        let (subject, numbers) = self.builder.read(&decoded.record).map_err(|reason| reason.to_string())?;
+        self.push(subject, &numbers, offset);
+        if decoded.record.extra().is_empty() && self.shapes.learn(line, &numbers).is_some() {
+            self.subjects.push(subject);
+        }
+        Ok(())
     }
 }
 
-/// Everything of a reader as text; what a small flat stream needs.
+/// Every complete line of a reader; what a small flat stream needs.
 pub(super) fn whole_lines(
     source: impl Read,
     offset: u64,
@@ -278,8 +301,12 @@ mod tests {
         ends.extend([0, text.len() as u64]);
         ends.sort();
         ends.dedup();
-        let parts: Vec<_> =
-            ends.windows(2).map(|at| read::<C>(&opened, at[0], at[1], at[0] == 0).unwrap()).collect();
+        let parts: Vec<_> = ends
+            .windows(2)
+            .map(|at| {
+                read::<C>(&opened, at[0], at[1], at[0] == 0, &(f64::NEG_INFINITY..=f64::INFINITY)).unwrap()
+            })
+            .collect();
         let damaged: u64 = parts.iter().map(|part| part.tally.lines).sum();
         // Markers are matched within a block, so blocks are joined before they are compared.
         let mut joined = C::Builder::default();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::DateTime;
@@ -19,7 +20,20 @@ pub struct Partition {
     pub hour: Option<i64>,
 }
 
+/// Times that a record can have at all, Unix seconds: from 1970 to the year 5138. A clock that was never set is
+/// inside; what is outside is no time.
+pub(super) const TIMES: RangeInclusive<f64> = 0.0..=1e11;
+
+/// How far outside its file's hour a record may lie. A writer goes by the record's own time, or by its
+/// clock when it writes; a record that is further off has a time that nobody should believe.
+const SLACK_S: f64 = 3600.0;
+
 impl Partition {
+    /// Times that a record of this file can have, Unix seconds.
+    pub(super) fn times(&self) -> RangeInclusive<f64> {
+        self.hour.map_or(TIMES, |hour| hour as f64 - SLACK_S..=(hour + 3600) as f64 + SLACK_S)
+    }
+
     /// Whether the file can hold a record inside `window`.
     #[must_use]
     pub fn overlaps(&self, window: &Window) -> bool {

@@ -1,9 +1,9 @@
 //! The records of a stream, file by file and line by line, and a tally of what was damaged.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use super::tail::Opened;
 use super::{Lines, Partition, TelemetryError, Window, partitions, shown};
 use crate::record::{Record, Stream, decode};
 
@@ -123,8 +123,10 @@ fn scan_file<E: From<TelemetryError>>(
     visit: &mut impl FnMut(Found<'_>) -> Result<ControlFlow<()>, E>,
 ) -> Result<ControlFlow<()>, E> {
     let path = &partition.path;
-    let file = File::open(path).map_err(|source| TelemetryError::Open { path: path.clone(), source })?;
-    let mut lines = Lines::new(file, 0);
+    let opened = Opened::open(path).map_err(|source| TelemetryError::Open { path: path.clone(), source })?;
+    // One that was there a moment ago, when the files were listed.
+    let Some(opened) = opened else { return Ok(ControlFlow::Continue(())) };
+    let mut lines = Lines::new(opened.range(0, u64::MAX), 0);
     let mut scratch = String::new();
     loop {
         let offset = lines.offset();

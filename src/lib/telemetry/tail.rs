@@ -7,7 +7,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -58,12 +58,18 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens `path`; `None` when there is no such file.
+    /// Opens `path`; `None` when there is no such file. Anything but a regular file is an error.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        patiently(|| match File::open(path) {
+        // Without waiting: opening a named pipe would wait for a writer that never comes.
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        patiently(|| match options.open(path) {
             Ok(file) => {
-                let stat = Stat::from(&file.metadata()?);
-                Ok(Some(Self { file, stat }))
+                let metadata = file.metadata()?;
+                if !metadata.is_file() {
+                    return Err(io::Error::other("not a regular file"));
+                }
+                Ok(Some(Self { file, stat: Stat::from(&metadata) }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

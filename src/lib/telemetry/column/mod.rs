@@ -30,6 +30,11 @@ pub(super) trait Columns: Holes + Send + Sync + Sized + 'static {
     /// What makes them.
     type Builder: Build<Self>;
 
+    /// The time by which a row belongs to its file, Unix seconds.
+    fn time(&[first, ..]: &Numbers) -> f64 {
+        f64::from_bits(first)
+    }
+
     /// Rows held.
     fn rows(&self) -> usize;
     /// Memory held, bytes.

@@ -124,6 +124,11 @@ impl Columns for PhaseBlock {
     const STREAM: Stream = Stream::Phases;
     type Builder = PhaseBuilder;
 
+    fn time(&[t0, t1, ..]: &Numbers) -> f64 {
+        let (t0, t1) = (f64::from_bits(t0), f64::from_bits(t1));
+        if t1 == OPEN { t0 } else { t1 }
+    }
+
     fn rows(&self) -> usize {
         self.t0.len() + self.open.len()
     }
