@@ -95,12 +95,13 @@ impl PhaseBlock {
 
     /// Removes from `open` the keys that a phase of this block closes.
     pub(in crate::telemetry) fn close(&self, open: &mut HashSet<PhaseKey>) {
-        let times = |at: u64| f64::from_bits(at);
-        let least = open.iter().map(|key| times(key.3)).fold(f64::INFINITY, f64::min);
-        let most = open.iter().map(|key| times(key.3)).fold(f64::NEG_INFINITY, f64::max);
-        for ((&t0, _), &kind) in self.t0.iter().zip(&self.t1).zip(&self.kind) {
-            // Almost no row can be meant, and a key is expensive.
-            if (least..=most).contains(&t0)
+        // Almost no row can be meant, and a key is expensive.
+        let starts: HashSet<u64, RandomState> = open.iter().map(|key| key.3).collect();
+        if starts.is_empty() {
+            return;
+        }
+        for (&t0, &kind) in self.t0.iter().zip(&self.kind) {
+            if starts.contains(&t0.to_bits())
                 && let Some(kind) = self.kinds.get(kind as usize)
             {
                 open.remove(&(kind.node.clone(), kind.rank, kind.name.clone(), t0.to_bits()));
