@@ -27,14 +27,14 @@ pub struct StoreOptions {
 }
 
 impl Default for StoreOptions {
-    /// 384 MiB: four hours of 1,024 GPUs at one reading a second are 300 MB.
+    /// 320 MiB: four hours of 1,024 GPUs at one reading a second are 300 MB.
     fn default() -> Self {
-        Self { memory: 384 << 20, cache: None }
+        Self { memory: 320 << 20, cache: None }
     }
 }
 
 /// Files that a question about a whole run takes at a time: of 1,024 GPUs each is 75 MB of columns.
-const FILES_AT_ONCE: usize = 4;
+const FILES_AT_ONCE: usize = 2;
 
 /// The telemetry of one run.
 ///

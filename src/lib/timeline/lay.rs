@@ -138,28 +138,51 @@ impl Laid {
         let mut kinds = Kinds::default();
         let mut lanes: Numbered<(String, i64)> = Numbered::default();
         let mut managers = Vec::new();
-        let mut arrived: Vec<(u32, Piece)> = Vec::new();
-        let mut order = 0;
-        for block in found.blocks() {
-            // What the kinds of this block are, and on which lanes they lie; `None` for the manager's.
-            let of_block: Vec<(u32, Option<Vec<u32>>)> = block
-                .kinds()
-                .map(|row| {
+        // What the kinds of each block are, and on which lanes they lie; `None` for the manager's.
+        let of_blocks: Vec<Vec<(u32, Option<Vec<u32>>)>> = found
+            .blocks()
+            .map(|block| {
+                let of_kind = |row: PhaseRow<'_>| {
                     let on = row.gpus.iter().map(|gpu| lanes.of(&(row.node.to_owned(), i64::from(*gpu))));
                     (kinds.of(&row), (row.role != MANAGER).then(|| on.collect()))
-                })
-                .collect();
-            for (t0, t1, kind) in block.closed_times() {
-                let Some((kind, on)) = of_block.get(kind as usize) else { continue };
-                let piece = Piece { t0, t1, kind: *kind, order };
-                order += 1;
-                match on {
-                    Some(on) => arrived.extend(on.iter().map(|&lane| (lane, piece))),
-                    None => managers.push(piece),
+                };
+                block.kinds().map(of_kind).collect()
+            })
+            .collect();
+        // Counted first: a large run has millions, which must not be there twice.
+        let mut counts = vec![0_usize; lanes.items().len()];
+        let each = |visit: &mut dyn FnMut(f64, f64, u32, &Option<Vec<u32>>)| {
+            for (block, kinds) in found.blocks().zip(&of_blocks) {
+                for (t0, t1, kind) in block.closed_times() {
+                    if let Some((kind, on)) = kinds.get(kind as usize) {
+                        visit(t0, t1, *kind, on);
+                    }
                 }
             }
-        }
-        let mut by_lane = grouped(&arrived, lanes.items().len());
+        };
+        each(&mut |_, _, _, on| {
+            for &lane in on.iter().flatten() {
+                if let Some(count) = counts.get_mut(lane as usize) {
+                    *count += 1;
+                }
+            }
+        });
+        let mut by_lane: Vec<Vec<Piece>> = counts.into_iter().map(Vec::with_capacity).collect();
+        let mut order = 0;
+        each(&mut |t0, t1, kind, on| {
+            let piece = Piece { t0, t1, kind, order };
+            order += 1;
+            match on {
+                Some(on) => {
+                    for &lane in on {
+                        if let Some(pieces) = by_lane.get_mut(lane as usize) {
+                            pieces.push(piece);
+                        }
+                    }
+                }
+                None => managers.push(piece),
+            }
+        });
         by_lane.par_iter_mut().for_each(|pieces| pieces.sort_by(Piece::in_time));
         let mut lanes: Vec<LaidLane> = lanes
             .into_items()
@@ -180,23 +203,6 @@ impl Laid {
         let before = lane.pieces.get(..end).unwrap_or_default();
         before.iter().filter(|piece| overlaps(piece.t0, piece.t1, window)).copied().collect()
     }
-}
-
-/// Pieces by lane, each in order of arrival.
-fn grouped(pieces: &[(u32, Piece)], lanes: usize) -> Vec<Vec<Piece>> {
-    let mut counts = vec![0; lanes];
-    for (lane, _) in pieces {
-        if let Some(count) = counts.get_mut(*lane as usize) {
-            *count += 1;
-        }
-    }
-    let mut by_lane: Vec<Vec<Piece>> = counts.into_iter().map(Vec::with_capacity).collect();
-    for (lane, piece) in pieces {
-        if let Some(pieces) = by_lane.get_mut(*lane as usize) {
-            pieces.push(*piece);
-        }
-    }
-    by_lane
 }
 
 /// What many phases have in common.
