@@ -19,7 +19,7 @@ const SMALL_BLOCK: usize = 1 << 16;
 
 /// Bytes at either end of a file from which [`Hourly::edges`] are taken: some thousands of lines, more
 /// than the records that one flush of a collector writes out of order.
-const EDGE: u64 = 128 << 10;
+const EDGE: u64 = 64 << 10;
 
 /// Files whose state is looked at on every refresh: the newest, which grow. Older ones, which only a
 /// late writer touches, take turns when there are many.
