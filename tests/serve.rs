@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::Run;
@@ -462,11 +463,35 @@ fn wrong_arguments_are_told_on_one_line() {
 
 #[test]
 fn the_demo_is_served_and_gone_afterwards() {
-    let server = Server::start_with(&["--demo", "--host", "127.0.0.1"]);
-    let meta = server.json("/api/meta");
-    assert!(!meta["rollout_ids"]["train"].as_array().unwrap().is_empty(), "{meta}");
-    let (status, stderr) = server.end(libc::SIGINT);
-    assert_eq!(status, Some(0));
-    let folder = stderr.split_once("miles-demo-").map(|(_, rest)| rest.split(':').next().unwrap()).unwrap();
-    assert!(!std::env::temp_dir().join(format!("miles-demo-{folder}")).exists());
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        let server = Server::start_with(&["--demo", "--host", "127.0.0.1"]);
+        let meta = server.json("/api/meta");
+        assert!(!meta["rollout_ids"]["train"].as_array().unwrap().is_empty(), "{meta}");
+        let (status, stderr) = server.end(signal);
+        assert_eq!(status, Some(0));
+        let folder =
+            stderr.split_once("miles-demo-").map(|(_, rest)| rest.split(':').next().unwrap()).unwrap();
+        assert!(!std::env::temp_dir().join(format!("miles-demo-{folder}")).exists());
+    }
+}
+
+#[test]
+fn a_demo_that_is_ended_while_it_is_written_leaves_nothing_behind() {
+    let entries = |dir: &Path| fs::read_dir(dir).unwrap().count();
+    for signals in [&[libc::SIGTERM][..], &[libc::SIGHUP], &[libc::SIGINT, libc::SIGINT]] {
+        let place = Run::empty();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
+        command.args(["serve", "--demo", "--host", "127.0.0.1", "--port", "0"]).env("TMPDIR", place.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while entries(place.path()) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for &signal in signals {
+            // SAFETY: a plain system call on a child that has not been waited for.
+            unsafe { libc::kill(child.id() as i32, signal) };
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        common::wait(&mut child, "miles serve --demo");
+        assert_eq!(entries(place.path()), 0, "{signals:?}");
+    }
 }

@@ -6,16 +6,17 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::{ArgAction, Args};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, lookup_host};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::common::{ColorWhen, CommonArgs, Settings as Common};
 use super::context::{Context, say};
 use super::exit::{CliError, Exit};
+use super::signals;
 use crate::demo;
 use crate::serve::access::Token;
 use crate::serve::{Access, App, Level, Notes, Settings, listen, router, shrunk};
@@ -101,8 +102,16 @@ pub fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     // Bound first: a demo run takes a second to write, and a port that is taken is known at once.
     let listener = runtime.block_on(bind(&args.host, args.port))?;
     let address = listener.local_addr().map_err(|e| CliError::new(format!("{}: {e}", args.host)))?;
+    // Waited for before there is a demo folder, so that none stays behind.
+    let demo_folder = Arc::new(OnceLock::new());
+    let folder = Arc::clone(&demo_folder);
+    let told = runtime.block_on(async { signals::told_to_end(move || remove(folder.get())) });
+    let mut told = told.map_err(|e| CliError::new(format!("no signals: {e}")))?;
     // Held until the end, when it is removed.
-    let demo = if args.demo { Some(write_demo(args)?) } else { None };
+    let demo = if args.demo { Some(write_demo(args, &demo_folder)?) } else { None };
+    if *told.borrow_and_update() {
+        return Ok(Exit::Ok);
+    }
     let run = match &demo {
         Some(folder) => folder.path().to_owned(),
         None => run_dir(args)?,
@@ -124,10 +133,9 @@ pub fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         open_browser(&links.here);
     }
     runtime.block_on(async {
-        let stop = ended(Arc::clone(&app), args.quiet)?;
+        let stop = ended(Arc::clone(&app), told, args.quiet);
         listen::serve(listener, router(Arc::clone(&app)), stop).await;
-        Ok::<_, CliError>(())
-    })?;
+    });
     // Work that nobody waits for any more does not hold up the end.
     runtime.shutdown_background();
     Ok(Exit::Ok)
@@ -170,9 +178,10 @@ fn run_dir(args: &ServeArgs) -> Result<PathBuf, CliError> {
     Context::new(TOOL, Common::new(common)?).run_dir()
 }
 
-fn write_demo(args: &ServeArgs) -> Result<TempDir, CliError> {
+fn write_demo(args: &ServeArgs, made: &OnceLock<PathBuf>) -> Result<TempDir, CliError> {
     let folder = tempfile::Builder::new().prefix("miles-demo-").tempdir();
     let folder = folder.map_err(|e| CliError::new(format!("no folder for the demo run: {e}")))?;
+    made.get_or_init(|| folder.path().to_owned());
     demo::write(folder.path(), &demo::Settings::default(), || ())?;
     if !args.quiet {
         say(TOOL, &format!("{}: a synthetic run, removed when the server ends", folder.path().display()));
@@ -273,26 +282,21 @@ fn open_browser(link: &str) {
     }
 }
 
-/// Comes back when the server is to end. A second signal ends the process as it is.
-fn ended(app: Arc<App>, quiet: bool) -> Result<impl Future<Output = ()>, CliError> {
-    super::signals::release();
-    let listen = |kind| signal(kind).map_err(|e| CliError::new(format!("no signals: {e}")));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+/// Comes back when the server is to end.
+async fn ended(app: Arc<App>, mut told: watch::Receiver<bool>, quiet: bool) {
+    // Whoever tells lives as long as the runtime.
+    let _ = told.wait_for(|&told| told).await;
+    if !quiet {
+        say(TOOL, "stopping");
+    }
+    app.stop();
+}
+
+/// Removes the demo run while it may still be written: what is added meanwhile makes another try needed.
+fn remove(folder: Option<&PathBuf>) {
+    for _ in 0..20 {
+        if folder.is_none_or(|folder| std::fs::remove_dir_all(folder).is_ok()) {
+            return;
         }
-        if !quiet {
-            say(TOOL, "stopping");
-        }
-        app.stop();
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            super::signals::end_now();
-        });
-    })
+    }
 }
