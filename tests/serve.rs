@@ -448,8 +448,12 @@ fn wrong_arguments_are_told_on_one_line() {
         (vec!["-d", run, "--host", "127.0.0.1", "--port", &port], 2, "the port is taken"),
         (vec!["-d", run, "--host", "no.such.host.invalid", "--port", "0"], 64, "--host"),
         (vec!["-d", run, "--port", "70000"], 64, "70000"),
-        (vec!["-d", run, "--token", "a b"], 64, "the token"),
+        (vec!["-d", run, "--port", "abc"], 64, "hint: miles serve --help"),
+        (vec!["-d", run, "--token", "a b"], 64, "--token is not"),
+        (vec!["-d", run, "--token", ""], 64, "--token is not"),
+        (vec!["-d", run, "--demo"], 64, "--demo"),
         (vec!["-d", run, "--low-mfu-threshold", "7"], 64, "fraction"),
+        (vec!["-d", run, "--low-mfu-threshold", "-1"], 64, "fraction"),
         (vec!["-d", run, "--token", "t", "--no-auth"], 64, "--no-auth"),
     ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
@@ -459,6 +463,28 @@ fn wrong_arguments_are_told_on_one_line() {
         assert!(answer.stderr.contains(says), "{args:?}: {}", answer.stderr);
         assert_eq!((answer.stderr.lines().count(), answer.stdout.as_str()), (1, ""), "{}", answer.stderr);
     }
+}
+
+#[test]
+fn an_empty_token_in_the_environment_is_a_mistake_not_an_open_door() {
+    let run = run();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
+    command.args(["serve", "--port", "0", "-d"]).arg(run.path()).env("MILES_TOKEN", "");
+    let answer = common::answer(command);
+    assert_eq!(answer.status, Some(64), "{}", answer.stderr);
+    assert!(answer.stderr.contains("MILES_TOKEN is not"), "{}", answer.stderr);
+}
+
+#[test]
+fn demo_and_no_auth_win_over_the_environment() {
+    let env = [("MILES_DUMP_DETAILS", "/no/such/run"), ("MILES_TOKEN", "t")];
+    let server = Server::start_in(&["--demo", "--no-auth", "--host", "127.0.0.1"], &env);
+    assert_eq!(server.json("/api/meta")["mode"], "static");
+    // With no other wish the environment names the run.
+    let run = run();
+    let env = [("MILES_DUMP_DETAILS", run.path().to_str().unwrap())];
+    let server = Server::start_in(&["--host", "127.0.0.1"], &env);
+    assert_eq!(server.json("/api/meta")["rollout_ids"]["train"], json!([0, 1]));
 }
 
 #[test]
