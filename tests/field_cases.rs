@@ -434,7 +434,17 @@ fn a_file_from_the_future_without_an_end_is_still_being_written() {
     run.cut("rollout_data/eval_1.pt", 900);
     run.age_s("rollout_data/eval_1.pt", -3600.0);
     assert!(states(&run).contains(&(1, true, "writing".into())));
-    run.dump(&["summary", "1", "--eval"]).fails(75, &["eval_1.pt", "still being written"]);
+    run.dump(&["summary", "1", "--eval"]).fails(75, &["eval_1.pt", "still being written", "in the future"]);
+}
+
+#[test]
+fn a_second_file_of_a_step_under_an_odd_name_is_told_and_not_read() {
+    let run = three_steps();
+    run.write("rollout_data/001.pt", "not a dump");
+    run.write("train_data/+1_0.pt", "not a dump");
+    let answer =
+        run.dump(&["summary", "1"]).ok().says(&["001.pt: ignored, 1.pt", "+1_0.pt: ignored, 1_0.pt"]);
+    assert_eq!(answer.rows().len(), 8);
 }
 
 #[test]

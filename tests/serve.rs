@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::Run;
@@ -447,8 +448,12 @@ fn wrong_arguments_are_told_on_one_line() {
         (vec!["-d", run, "--host", "127.0.0.1", "--port", &port], 2, "the port is taken"),
         (vec!["-d", run, "--host", "no.such.host.invalid", "--port", "0"], 64, "--host"),
         (vec!["-d", run, "--port", "70000"], 64, "70000"),
-        (vec!["-d", run, "--token", "a b"], 64, "the token"),
+        (vec!["-d", run, "--port", "abc"], 64, "hint: miles serve --help"),
+        (vec!["-d", run, "--token", "a b"], 64, "--token is not"),
+        (vec!["-d", run, "--token", ""], 64, "--token is not"),
+        (vec!["-d", run, "--demo"], 64, "--demo"),
         (vec!["-d", run, "--low-mfu-threshold", "7"], 64, "fraction"),
+        (vec!["-d", run, "--low-mfu-threshold", "-1"], 64, "fraction"),
         (vec!["-d", run, "--token", "t", "--no-auth"], 64, "--no-auth"),
     ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
@@ -461,12 +466,58 @@ fn wrong_arguments_are_told_on_one_line() {
 }
 
 #[test]
+fn an_empty_token_in_the_environment_is_a_mistake_not_an_open_door() {
+    let run = run();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
+    command.args(["serve", "--port", "0", "-d"]).arg(run.path()).env("MILES_TOKEN", "");
+    let answer = common::answer(command);
+    assert_eq!(answer.status, Some(64), "{}", answer.stderr);
+    assert!(answer.stderr.contains("MILES_TOKEN is not"), "{}", answer.stderr);
+}
+
+#[test]
+fn demo_and_no_auth_win_over_the_environment() {
+    let env = [("MILES_DUMP_DETAILS", "/no/such/run"), ("MILES_TOKEN", "t")];
+    let server = Server::start_in(&["--demo", "--no-auth", "--host", "127.0.0.1"], &env);
+    assert_eq!(server.json("/api/meta")["mode"], "static");
+    // With no other wish the environment names the run.
+    let run = run();
+    let env = [("MILES_DUMP_DETAILS", run.path().to_str().unwrap())];
+    let server = Server::start_in(&["--host", "127.0.0.1"], &env);
+    assert_eq!(server.json("/api/meta")["rollout_ids"]["train"], json!([0, 1]));
+}
+
+#[test]
 fn the_demo_is_served_and_gone_afterwards() {
-    let server = Server::start_with(&["--demo", "--host", "127.0.0.1"]);
-    let meta = server.json("/api/meta");
-    assert!(!meta["rollout_ids"]["train"].as_array().unwrap().is_empty(), "{meta}");
-    let (status, stderr) = server.end(libc::SIGINT);
-    assert_eq!(status, Some(0));
-    let folder = stderr.split_once("miles-demo-").map(|(_, rest)| rest.split(':').next().unwrap()).unwrap();
-    assert!(!std::env::temp_dir().join(format!("miles-demo-{folder}")).exists());
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        let server = Server::start_with(&["--demo", "--host", "127.0.0.1"]);
+        let meta = server.json("/api/meta");
+        assert!(!meta["rollout_ids"]["train"].as_array().unwrap().is_empty(), "{meta}");
+        let (status, stderr) = server.end(signal);
+        assert_eq!(status, Some(0));
+        let folder =
+            stderr.split_once("miles-demo-").map(|(_, rest)| rest.split(':').next().unwrap()).unwrap();
+        assert!(!std::env::temp_dir().join(format!("miles-demo-{folder}")).exists());
+    }
+}
+
+#[test]
+fn a_demo_that_is_ended_while_it_is_written_leaves_nothing_behind() {
+    let entries = |dir: &Path| fs::read_dir(dir).unwrap().count();
+    for signals in [&[libc::SIGTERM][..], &[libc::SIGHUP], &[libc::SIGINT, libc::SIGINT]] {
+        let place = Run::empty();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles"));
+        command.args(["serve", "--demo", "--host", "127.0.0.1", "--port", "0"]).env("TMPDIR", place.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while entries(place.path()) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for &signal in signals {
+            // SAFETY: a plain system call on a child that has not been waited for.
+            unsafe { libc::kill(child.id() as i32, signal) };
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        common::wait(&mut child, "miles serve --demo");
+        assert_eq!(entries(place.path()), 0, "{signals:?}");
+    }
 }

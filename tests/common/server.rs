@@ -27,9 +27,15 @@ impl Server {
 
     /// `miles serve --port 0 ARGS`.
     pub fn start_with(args: &[&str]) -> Self {
+        Self::start_in(args, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn start_in(args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_miles"));
         command.args(["serve", "--port", "0"]).args(args);
         command.env_remove("MILES_DUMP_DETAILS").env_remove("MILES_TOKEN").env_remove("RUST_BACKTRACE");
+        command.envs(env.iter().copied());
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

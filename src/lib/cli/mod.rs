@@ -18,8 +18,8 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use self::exit::{CliError, Exit};
 
@@ -42,9 +42,9 @@ fn run_tool<A: Parser>(
     signals::install(tool);
     // The panic hook has told what happened; what is left is the exit status. Nothing is looked at
     // after a panic, so nothing half-changed can be seen.
-    let ended = panic::catch_unwind(AssertUnwindSafe(|| match A::try_parse_from(args) {
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match A::try_parse_from(&args) {
         Ok(args) => run(args),
-        Err(error) => tell_usage(tool, &error),
+        Err(error) => tell_usage(&command_of::<A>(tool, &args), &error),
     }));
     match ended {
         Ok(Ok(exit)) => exit,
@@ -58,9 +58,22 @@ fn run_tool<A: Parser>(
     .into()
 }
 
+/// The command that arguments are for, as `miles serve`: whose help says more.
+fn command_of<A: CommandFactory>(tool: &str, args: &[OsString]) -> String {
+    let mut command = &A::command();
+    let mut name = tool.to_owned();
+    for arg in args.iter().skip(1) {
+        if let Some(sub) = command.find_subcommand(arg) {
+            command = sub;
+            name = format!("{name} {}", sub.get_name());
+        }
+    }
+    name
+}
+
 /// Help and version are answers on stdout; all else about arguments is a usage error: one line as every
 /// other error, where the parser writes a paragraph.
-fn tell_usage(tool: &str, error: &clap::Error) -> Result<Exit, CliError> {
+fn tell_usage(command: &str, error: &clap::Error) -> Result<Exit, CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A closed stdout is no failure of ours.
@@ -85,6 +98,6 @@ fn tell_usage(tool: &str, error: &clap::Error) -> Result<Exit, CliError> {
     let tip = lines().find_map(|line| line.strip_prefix("tip: ").map(str::to_owned));
     let usage =
         lines().find_map(|line| line.strip_prefix("Usage: ").map(|usage| format!("usage is {usage}")));
-    let hint = tip.or(usage).unwrap_or_else(|| format!("{tool} --help"));
+    let hint = tip.or(usage).unwrap_or_else(|| format!("{command} --help"));
     Err(CliError::usage(message).with_hint(hint))
 }

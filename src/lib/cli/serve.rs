@@ -6,22 +6,25 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::{ArgAction, Args};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, lookup_host};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::common::{ColorWhen, CommonArgs, Settings as Common};
 use super::context::{Context, say};
 use super::exit::{CliError, Exit};
+use super::signals;
 use crate::demo;
 use crate::serve::access::Token;
 use crate::serve::{Access, App, Level, Notes, Settings, listen, router, shrunk};
 
 /// The tool's name in messages.
 const TOOL: &str = "miles serve";
+/// Names the run directory where no argument does.
+const RUN_VARIABLE: &str = "MILES_DUMP_DETAILS";
 /// Names the token, where a command line would show it to everybody on the machine.
 const TOKEN_VARIABLE: &str = "MILES_TOKEN";
 
@@ -38,9 +41,11 @@ Examples:
   miles serve -d /runs/a --host 127.0.0.1 --port 0   only for this machine, on any free port
   curl -s localhost:7788/api/meta | jq .rollout_ids")]
 pub struct ServeArgs {
+    // The environment is read by hand here and for the token: the parser would let it conflict with --demo
+    // and --no-auth, which win over it.
     /// Run directory: what the job was given as --dump-details [default: the working directory, if it
-    /// looks like a run]
-    #[arg(short, long, value_name = "DIR", env = "MILES_DUMP_DETAILS", hide_env_values = true)]
+    /// looks like a run] [env: MILES_DUMP_DETAILS]
+    #[arg(short, long, value_name = "DIR")]
     pub dump_details: Option<OsString>,
     /// The run is being written: look for what is new
     #[arg(long)]
@@ -62,7 +67,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub use_utilization_overview: bool,
     /// Mean MFU below which advice is given; 0 gives none
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.15)]
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.15, allow_negative_numbers = true)]
     pub low_mfu_threshold: f64,
     /// Serve a synthetic run, which is gone afterwards
     #[arg(long, conflicts_with_all = ["dump_details", "cache_dir"])]
@@ -71,8 +76,8 @@ pub struct ServeArgs {
     #[arg(long)]
     pub open: bool,
     /// The token that other machines need [default: a new one each time]; MILES_TOKEN keeps it out of
-    /// the list of processes
-    #[arg(long, value_name = "TOKEN", env = TOKEN_VARIABLE, hide_env_values = true, conflicts_with = "no_auth")]
+    /// the list of processes [env: MILES_TOKEN]
+    #[arg(long, value_name = "TOKEN", conflicts_with = "no_auth")]
     pub token: Option<String>,
     /// Let everybody who reaches the port read the run
     #[arg(long)]
@@ -101,8 +106,16 @@ pub fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     // Bound first: a demo run takes a second to write, and a port that is taken is known at once.
     let listener = runtime.block_on(bind(&args.host, args.port))?;
     let address = listener.local_addr().map_err(|e| CliError::new(format!("{}: {e}", args.host)))?;
+    // Waited for before there is a demo folder, so that none stays behind.
+    let demo_folder = Arc::new(OnceLock::new());
+    let folder = Arc::clone(&demo_folder);
+    let told = runtime.block_on(async { signals::told_to_end(move || remove(folder.get())) });
+    let mut told = told.map_err(|e| CliError::new(format!("no signals: {e}")))?;
     // Held until the end, when it is removed.
-    let demo = if args.demo { Some(write_demo(args)?) } else { None };
+    let demo = if args.demo { Some(write_demo(args, &demo_folder)?) } else { None };
+    if *told.borrow_and_update() {
+        return Ok(Exit::Ok);
+    }
     let run = match &demo {
         Some(folder) => folder.path().to_owned(),
         None => run_dir(args)?,
@@ -121,13 +134,12 @@ pub fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     let links = Links::new(address, &args.host, &access);
     links.print(args);
     if args.open {
-        open_browser(&links.here);
+        open_browser(links.for_browser());
     }
     runtime.block_on(async {
-        let stop = ended(Arc::clone(&app), args.quiet)?;
+        let stop = ended(Arc::clone(&app), told, args.quiet);
         listen::serve(listener, router(Arc::clone(&app)), stop).await;
-        Ok::<_, CliError>(())
-    })?;
+    });
     // Work that nobody waits for any more does not hold up the end.
     runtime.shutdown_background();
     Ok(Exit::Ok)
@@ -137,9 +149,11 @@ fn access(args: &ServeArgs) -> Result<Access, CliError> {
     if args.no_auth {
         return Ok(Access::Anybody);
     }
-    let token = match args.token.as_deref().filter(|t| !t.is_empty()) {
-        Some(text) => Token::new(text).ok_or_else(|| {
-            CliError::usage("the token is not 1 to 256 letters, digits, '-', '_', '.' or '~'")
+    let given = args.token.clone().map(OsString::from).or_else(|| std::env::var_os(TOKEN_VARIABLE));
+    let token = match given {
+        Some(text) => text.to_str().and_then(Token::new).ok_or_else(|| {
+            let whose = if args.token.is_some() { "--token" } else { TOKEN_VARIABLE };
+            CliError::usage(format!("{whose} is not 1 to 256 letters, digits, '-', '_', '.' or '~'"))
                 .with_hint("leave it out and one is made")
         })?,
         None => Token::random().map_err(|e| CliError::new(format!("no random token: {e}")))?,
@@ -158,7 +172,7 @@ fn notes(args: &ServeArgs) -> Notes {
 
 fn run_dir(args: &ServeArgs) -> Result<PathBuf, CliError> {
     let common = CommonArgs {
-        dump_details: args.dump_details.clone(),
+        dump_details: args.dump_details.clone().or_else(|| std::env::var_os(RUN_VARIABLE)),
         format: None,
         output: None,
         columns: None,
@@ -170,9 +184,10 @@ fn run_dir(args: &ServeArgs) -> Result<PathBuf, CliError> {
     Context::new(TOOL, Common::new(common)?).run_dir()
 }
 
-fn write_demo(args: &ServeArgs) -> Result<TempDir, CliError> {
+fn write_demo(args: &ServeArgs, made: &OnceLock<PathBuf>) -> Result<TempDir, CliError> {
     let folder = tempfile::Builder::new().prefix("miles-demo-").tempdir();
     let folder = folder.map_err(|e| CliError::new(format!("no folder for the demo run: {e}")))?;
+    made.get_or_init(|| folder.path().to_owned());
     demo::write(folder.path(), &demo::Settings::default(), || ())?;
     if !args.quiet {
         say(TOOL, &format!("{}: a synthetic run, removed when the server ends", folder.path().display()));
@@ -204,8 +219,10 @@ async fn bind(host: &str, port: u16) -> Result<TcpListener, CliError> {
 
 /// Addresses of the server, as people and scripts use them.
 struct Links {
-    /// For a client on this machine.
-    here: String,
+    /// For scripts, without the token.
+    plain: String,
+    /// For a client on this machine; none where it needs the token as others do.
+    here: Option<String>,
     /// For others, with the token; none where they cannot come.
     elsewhere: Option<String>,
 }
@@ -220,32 +237,50 @@ impl Links {
             Access::Token(token) => format!("{link}?token={}", token.reveal()),
         };
         if ip.is_unspecified() {
-            let here = if ip.is_ipv4() { "127.0.0.1" } else { "[::1]" };
+            let here = link(if ip.is_ipv4() { "127.0.0.1" } else { "[::1]" });
             let outward = listen::outward_address().map(shown);
             let elsewhere = outward.unwrap_or_else(|| "THIS-MACHINE".to_owned());
-            return Self { here: link(here), elsewhere: Some(with_token(link(&elsewhere))) };
+            let elsewhere = Some(with_token(link(&elsewhere)));
+            return Self { plain: here.clone(), here: Some(here), elsewhere };
         }
         let named =
             if host.parse::<IpAddr>().is_ok() || host.starts_with('[') { shown(ip) } else { host.to_owned() };
         if ip.to_canonical().is_loopback() {
-            return Self { here: link(&shown(ip)), elsewhere: None };
+            let here = link(&shown(ip));
+            return Self { plain: here.clone(), here: Some(here), elsewhere: None };
         }
         // From this machine too the connection comes from that address, not from loopback.
-        Self { here: link(&named), elsewhere: Some(with_token(link(&named))) }
+        let plain = link(&named);
+        let here = matches!(access, Access::Anybody).then(|| plain.clone());
+        Self { elsewhere: Some(with_token(plain.clone())), plain, here }
     }
 
     /// One line for scripts on stdout, the rest for people on stderr.
     fn print(&self, args: &ServeArgs) {
         let mut out = io::stdout().lock();
         // A closed stdout is nobody's problem: the port is open.
-        let _ = writeln!(out, "{}", self.here).and_then(|()| out.flush());
-        say(TOOL, &format!("on this machine: {}", self.here));
-        if let Some(link) = &self.elsewhere {
-            say(TOOL, &format!("from elsewhere:  {link}"));
+        let _ = writeln!(out, "{}", self.plain).and_then(|()| out.flush());
+        match (&self.here, &self.elsewhere) {
+            (Some(here), elsewhere) => {
+                say(TOOL, &format!("on this machine: {here}"));
+                if let Some(link) = elsewhere {
+                    say(TOOL, &format!("from elsewhere:  {link}"));
+                }
+            }
+            (None, Some(link)) => {
+                say(TOOL, &format!("with the token: {link}"));
+                say(TOOL, "this address is not loopback: the token is needed on this machine too");
+            }
+            (None, None) => {}
         }
         if args.no_auth {
             say(TOOL, "warning: --no-auth: everybody who reaches the port can read the run");
         }
+    }
+
+    /// What a browser on this machine can open.
+    fn for_browser(&self) -> &str {
+        self.here.as_ref().or(self.elsewhere.as_ref()).unwrap_or(&self.plain)
     }
 }
 
@@ -273,26 +308,39 @@ fn open_browser(link: &str) {
     }
 }
 
-/// Comes back when the server is to end. A second signal ends the process as it is.
-fn ended(app: Arc<App>, quiet: bool) -> Result<impl Future<Output = ()>, CliError> {
-    super::signals::release();
-    let listen = |kind| signal(kind).map_err(|e| CliError::new(format!("no signals: {e}")));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+/// Comes back when the server is to end.
+async fn ended(app: Arc<App>, mut told: watch::Receiver<bool>, quiet: bool) {
+    // Whoever tells lives as long as the runtime.
+    let _ = told.wait_for(|&told| told).await;
+    if !quiet {
+        say(TOOL, "stopping");
+    }
+    app.stop();
+}
+
+/// Removes the demo run while it may still be written: what is added meanwhile makes another try needed.
+fn remove(folder: Option<&PathBuf>) {
+    for _ in 0..20 {
+        if folder.is_none_or(|folder| std::fs::remove_dir_all(folder).is_ok()) {
+            return;
         }
-        if !quiet {
-            say(TOOL, "stopping");
-        }
-        app.stop();
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            super::signals::end_now();
-        });
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_needs_the_token_has_it() {
+        let bound: SocketAddr = "10.0.0.7:7788".parse().unwrap();
+        let links = Links::new(bound, "node7", &Access::Token(Token::new("t").unwrap()));
+        assert_eq!((links.plain.as_str(), links.here.as_deref()), ("http://node7:7788/", None));
+        assert_eq!(links.for_browser(), "http://node7:7788/?token=t");
+        let links = Links::new(bound, "10.0.0.7", &Access::Anybody);
+        assert_eq!(links.here.as_deref(), Some("http://10.0.0.7:7788/"));
+        let bound = "127.0.0.1:7788".parse().unwrap();
+        let links = Links::new(bound, "localhost", &Access::Token(Token::new("t").unwrap()));
+        assert_eq!((links.here.as_deref(), links.elsewhere), (Some("http://127.0.0.1:7788/"), None));
+    }
 }

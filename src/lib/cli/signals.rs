@@ -4,10 +4,13 @@
 //! said in one line and ends with "try again". An interrupt removes the unfinished output file and
 //! then ends the process as the signal would have. A panic is a bug, told in one line.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::exit::Exit;
 use crate::output::{escape_controls, remove_unfinished_file};
@@ -26,13 +29,13 @@ pub(super) fn install(tool: &'static str) {
 }
 
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: the struct is valid when zeroed (no flags, empty mask), the handlers do nothing that is
-    // not async-signal-safe, and a signal that the parent chose to ignore (nohup) stays ignored.
+    // One that the parent chose to ignore (nohup) stays ignored.
+    if is_ignored(signal) {
+        return;
+    }
+    // SAFETY: the struct is valid when zeroed (no flags, empty mask), and the handlers do nothing that is
+    // not async-signal-safe.
     unsafe {
-        let mut old: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(signal, std::ptr::null(), &raw mut old) == 0 && old.sa_sigaction == libc::SIG_IGN {
-            return;
-        }
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
         // Nothing can be done if the system refuses; the default action then applies.
@@ -60,17 +63,63 @@ extern "C" fn on_interrupt(signal: libc::c_int) {
     }
 }
 
-/// Gives SIGINT and SIGTERM back to the system, for a tool that will wait for them itself. Whoever
-/// registers next would otherwise call the handlers above as well.
-pub(super) fn release() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+/// Gives SIGINT, SIGTERM and SIGHUP back to the system. Whoever registers next would otherwise call the
+/// handlers above as well. A SIGHUP that the parent chose to ignore (nohup) stays ignored.
+fn release() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if signal == libc::SIGHUP && is_ignored(signal) {
+            continue;
+        }
         // SAFETY: plain numbers; until the next registration the default action holds, as in any process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the struct is valid when zeroed, and nothing is changed.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// For a tool that ends in order: what comes back turns true with the first SIGINT, SIGTERM or SIGHUP from
+/// now on. A second one ends the process at once, after `clean`. To be called inside a tokio runtime.
+///
+/// # Errors
+/// The system takes no handlers.
+pub(super) fn told_to_end(clean: impl FnOnce() + Send + 'static) -> io::Result<watch::Receiver<bool>> {
+    let hangs_up = !is_ignored(libc::SIGHUP);
+    release();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = if hangs_up { Some(signal(SignalKind::hangup())?) } else { None };
+    let (tell, told) = watch::channel(false);
+    tokio::spawn(async move {
+        let mut next = async || {
+            let hung_up = async {
+                match &mut hangup {
+                    Some(hangup) => drop(hangup.recv().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                () = hung_up => {}
+            }
+        };
+        next().await;
+        tell.send_replace(true);
+        next().await;
+        clean();
+        end_now();
+    });
+    Ok(told)
+}
+
 /// Ends the process at once, as an interrupt does: for whoever asks twice.
-pub(super) fn end_now() {
+fn end_now() {
     remove_unfinished_file();
     // SAFETY: both take plain numbers. The default action ends the process.
     unsafe {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::run::judge;
+use super::age::judge;
 use super::{Error, list};
 use crate::pt::{self, Kind, Number, Ref};
 

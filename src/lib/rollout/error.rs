@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::pt;
 
+/// Steps that a hint names one by one; of more it says how many there are.
+const MOST_LISTED: usize = 8;
+
 /// Why a question about a run could not be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,8 +31,8 @@ pub enum Error {
         rollout_id: i64,
         /// Whether an evaluation step was meant.
         evaluation: bool,
-        /// Ids there are, lowest and highest.
-        range: Option<(i64, i64)>,
+        /// Ids there are, in order.
+        known: Vec<i64>,
     },
     /// The run has no step at all.
     #[error("{}: no {} steps", dir.display(), if *evaluation { "evaluation" } else { "train" })]
@@ -100,8 +103,8 @@ impl Error {
         match self {
             Self::Pt(e) => e.hint().map(str::to_owned),
             Self::StillWriting { .. } => Some("try again in a few seconds".to_owned()),
-            Self::NoStep { range: Some((a, b)), .. } => {
-                Some(format!("there are steps {a} to {b}; see miles-dump ids"))
+            Self::NoStep { known, .. } if !known.is_empty() => {
+                Some(format!("{}; see miles-dump ids", listed(known)))
             }
             Self::NoStep { .. } | Self::NoSteps { .. } => {
                 Some("a run records them with --dump-details DIR; see miles-dump ids".to_owned())
@@ -113,5 +116,36 @@ impl Error {
             Self::EmptyRange { total, .. } => Some(format!("positions are 0 to {}", total.saturating_sub(1))),
             _ => None,
         }
+    }
+}
+
+/// Which steps there are, in a few words: all of them where they follow each other or are few.
+fn listed(ids: &[i64]) -> String {
+    match ids {
+        [] => "there are no steps".to_owned(),
+        [only] => format!("there is step {only} only"),
+        [first, .., last] if last.wrapping_sub(*first) == ids.len() as i64 - 1 => {
+            format!("there are steps {first} to {last}")
+        }
+        [some @ .., last] if ids.len() <= MOST_LISTED => {
+            let some: Vec<String> = some.iter().map(i64::to_string).collect();
+            format!("there are steps {} and {last}", some.join(", "))
+        }
+        [first, .., last] => format!("there are {} steps from {first} to {last}", ids.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_no_step_that_is_not_there() {
+        assert_eq!(listed(&[3]), "there is step 3 only");
+        assert_eq!(listed(&[0, 4]), "there are steps 0 and 4");
+        assert_eq!(listed(&[0, 2, 4]), "there are steps 0, 2 and 4");
+        assert_eq!(listed(&[0, 1, 2, 3]), "there are steps 0 to 3");
+        let sparse: Vec<i64> = (0..20).map(|n| n * 5).collect();
+        assert_eq!(listed(&sparse), "there are 20 steps from 0 to 95");
     }
 }

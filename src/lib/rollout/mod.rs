@@ -2,9 +2,10 @@
 //!
 //! | room | job |
 //! | --- | --- |
-//! | [`Run`] | finds steps and their files, tells what is still being written |
+//! | [`Run`] | finds steps and their files |
 //! | [`Batch`] | the rollout file: one [`Sample`] an entry |
 //! | [`Train`] | the shards of a step: which ranks hold which row, and a row's per-token columns |
+//! | `age` | which files are still being written |
 //! | `place` | where a context-parallel slice belongs |
 //! | [`summary`], [`groups`], [`steps`] | one row a sample, a group, a step |
 //! | [`tokens`], [`conversation`] | what one sample holds |
@@ -14,6 +15,7 @@
 //! Definitions are those of the job's own dashboard; the recorded answers of the conformance tests
 //! fix what its text leaves open.
 
+mod age;
 mod batch;
 pub mod cache;
 pub mod conversation;
@@ -34,8 +36,9 @@ pub mod text;
 pub mod tokens;
 mod train;
 
+pub use age::judge;
 pub use batch::{Batch, Sample};
 pub use error::Error;
-pub use run::{Run, State, StepFiles, StepId, TrainFile, judge};
+pub use run::{Double, Run, State, StepFiles, StepId, TrainFile};
 pub use series::{Computed, Series};
 pub use train::{Train, TrainRow};

@@ -1,21 +1,14 @@
-//! A run directory: its steps, their files, and which of them are still being written.
+//! A run directory: its steps and their files.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+use std::{fmt, fs};
 
 use super::mirror::Mirror;
-use super::{Batch, Error};
+use super::{Batch, Error, age};
 use crate::pt;
-
-/// A rollout file younger than this is hidden, in seconds: `torch.save` may still be at it.
-const HIDDEN_S: f64 = 10.0;
-/// A file younger than this that cannot be decoded is taken to be unfinished, in seconds.
-const UNFINISHED_S: f64 = 60.0;
-/// How long to watch an older file that cannot be decoded for growth. A writer whose clock is behind
-/// ours makes fresh files look old.
-const WATCH: Duration = Duration::from_millis(250);
 
 /// A step's name: its rollout id and whether it is an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +26,7 @@ impl StepId {
     }
 }
 
-/// Whether a step can be read.
+/// Whether a step can be read; `age` says how that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Complete, as far as can be told.
@@ -75,7 +68,7 @@ pub struct StepFiles {
 impl StepFiles {
     /// Seconds since the rollout file was written; negative when the writer's clock is ahead of ours.
     pub fn age_s(&self) -> f64 {
-        age_s(self.modified)
+        age::age_s(self.modified)
     }
 }
 
@@ -85,6 +78,23 @@ impl StepFiles {
 pub struct Run {
     dir: PathBuf,
     steps: BTreeMap<StepId, Names>,
+    doubles: Vec<Double>,
+}
+
+/// Two files that claim to be the same, as `7.pt` and `007.pt` do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Double {
+    /// The one that is read: named as the job names it, else the first by name.
+    pub used: PathBuf,
+    /// The one that is not.
+    pub ignored: PathBuf,
+}
+
+impl fmt::Display for Double {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.used.file_name().unwrap_or_default().display();
+        write!(f, "{}: ignored, {name} is the same step", self.ignored.display())
+    }
 }
 
 /// What the listing says of one step.
@@ -104,13 +114,10 @@ impl Names {
 
     /// Whether it can be read, by when the rollout file was written.
     fn state(&self, modified: SystemTime) -> State {
-        match age_s(modified) {
-            _ if self.is_complete() => State::Ready,
-            age if (0.0..HIDDEN_S).contains(&age) => State::Writing,
-            // Written in our future: the clocks differ, so the age says nothing. The end record of the
-            // archive is written last.
-            age if age < 0.0 && !ends_like_an_archive(&self.rollout) => State::Writing,
-            _ => State::Ready,
+        if self.is_complete() || !age::may_be_unfinished(&self.rollout, modified) {
+            State::Ready
+        } else {
+            State::Writing
         }
     }
 }
@@ -124,13 +131,20 @@ impl Run {
         let dir = dir.into();
         fs::metadata(&dir).map_err(|e| Error::io(&dir, e))?;
         let mut steps: BTreeMap<StepId, Names> = BTreeMap::new();
+        let mut doubles = Vec::new();
         for (stem, path) in list(&dir.join("rollout_data"))? {
             let (evaluation, id) = match stem.strip_prefix("eval_") {
                 Some(rest) => (true, rest),
                 None => (false, stem.as_str()),
             };
             let Ok(rollout_id) = id.parse() else { continue };
-            steps.insert(StepId { evaluation, rollout_id }, Names { rollout: path, ..Names::default() });
+            let id = StepId { evaluation, rollout_id };
+            match steps.entry(id) {
+                Entry::Vacant(entry) => drop(entry.insert(Names { rollout: path, ..Names::default() })),
+                Entry::Occupied(mut entry) => {
+                    doubles.push(choose(&mut entry.get_mut().rollout, path, &id.stem()));
+                }
+            }
         }
         for (stem, path) in list(&dir.join("train_data"))? {
             let (rid, rank) = match stem.split_once('_') {
@@ -140,12 +154,22 @@ impl Run {
             let Ok(rollout_id) = rid.parse() else { continue };
             let Some(names) = steps.get_mut(&StepId { evaluation: false, rollout_id }) else { continue };
             match rank.map(str::parse) {
-                Some(Ok(rank)) => drop(names.train.insert(rank, path)),
+                Some(Ok(rank)) => match names.train.entry(rank) {
+                    Entry::Vacant(entry) => drop(entry.insert(path)),
+                    Entry::Occupied(mut entry) => {
+                        doubles.push(choose(entry.get_mut(), path, &format!("{rollout_id}_{rank}")));
+                    }
+                },
                 Some(Err(_)) => {}
                 None => names.sibling = Some(path),
             }
         }
-        Ok(Self { dir, steps })
+        Ok(Self { dir, steps, doubles })
+    }
+
+    /// Files that are not read because another one is the same step's, or the same rank's of a step.
+    pub fn doubles(&self) -> &[Double] {
+        &self.doubles
     }
 
     /// The run directory.
@@ -180,14 +204,14 @@ impl Run {
     pub fn step(&self, rollout_id: i64, evaluation: bool) -> Result<StepFiles, Error> {
         let id = StepId { evaluation, rollout_id };
         let Some(names) = self.steps.get(&id) else {
-            let range = self.ids(evaluation).next().zip(self.ids(evaluation).next_back());
-            return Err(Error::NoStep { dir: self.dir.clone(), rollout_id, evaluation, range });
+            let known = self.ids(evaluation).collect();
+            return Err(Error::NoStep { dir: self.dir.clone(), rollout_id, evaluation, known });
         };
         match look(id, names)? {
-            step if step.state == State::Writing => Err(Error::StillWriting {
-                path: step.rollout,
-                why: format!("written less than {HIDDEN_S:.0} s ago"),
-            }),
+            step if step.state == State::Writing => {
+                let why = age::why_unfinished(step.modified);
+                Err(Error::StillWriting { path: step.rollout, why })
+            }
             step => Ok(step),
         }
     }
@@ -216,7 +240,7 @@ impl Run {
         match Mirror::open(&self.mirror_path(files.id)) {
             Ok(mirror) => {
                 // The mirror of a file that is cut short says nothing about the file.
-                pt::Archive::open(&files.rollout).map_err(judge)?;
+                pt::Archive::open(&files.rollout).map_err(age::judge)?;
                 Ok(mirror.len())
             }
             Err(_) => Ok(Batch::open(&files.rollout)?.len() as u64),
@@ -232,6 +256,13 @@ impl Run {
     pub fn conversation_path(&self, id: StepId) -> PathBuf {
         self.dir.join("trajectory").join(format!("{}.jsonl", id.stem()))
     }
+}
+
+/// Leaves in `used` the file that the job would have written, whatever order a folder lists them in.
+fn choose(used: &mut PathBuf, other: PathBuf, stem: &str) -> Double {
+    let rank = |path: &Path| (path.file_stem().is_none_or(|s| s != stem), path.to_owned());
+    let ignored = if rank(&other) < rank(used) { std::mem::replace(used, other) } else { other };
+    Double { used: used.clone(), ignored }
 }
 
 /// Stem and path of the `.pt` files of a folder; none when there is no folder.
@@ -280,31 +311,16 @@ fn size_and_time(path: &Path) -> Result<(u64, SystemTime), Error> {
     Ok((if meta.is_file() { meta.len() } else { 0 }, meta.modified().map_err(io)?))
 }
 
-/// Seconds since a file was written; negative when the writer's clock is ahead of ours.
-fn age_s(modified: SystemTime) -> f64 {
-    match SystemTime::now().duration_since(modified) {
-        Ok(age) => age.as_secs_f64(),
-        Err(e) => -e.duration().as_secs_f64(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn ends_like_an_archive(path: &Path) -> bool {
-    !matches!(pt::Archive::open(path), Err(e) if e.may_be_unfinished())
-}
-
-/// Turns a decoding failure of a file that is still being written into [`Error::StillWriting`].
-pub fn judge(error: pt::Error) -> Error {
-    if !error.may_be_unfinished() {
-        return Error::Pt(error);
+    #[test]
+    fn of_two_files_of_a_step_the_one_with_its_own_name_is_read() {
+        for names in [["7.pt", "007.pt"], ["007.pt", "7.pt"]] {
+            let mut used = PathBuf::from(names[0]);
+            let double = choose(&mut used, names[1].into(), "7");
+            assert_eq!((used.as_path(), double.ignored.as_path()), (Path::new("7.pt"), Path::new("007.pt")));
+        }
     }
-    let look = || fs::metadata(&error.path).ok().and_then(|m| Some((m.len(), m.modified().ok()?)));
-    let Some(before) = look() else { return Error::Pt(error) };
-    let fresh = (0.0..UNFINISHED_S).contains(&age_s(before.1));
-    if !fresh {
-        std::thread::sleep(WATCH);
-    }
-    if fresh || look() != Some(before) {
-        return Error::StillWriting { path: error.path.clone(), why: error.kind.to_string() };
-    }
-    Error::Pt(error)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::run::judge;
+use super::age::judge;
 use super::series::Computed;
 use super::{Error, list};
 use crate::pt::{self, Ref, Tensor};

@@ -152,7 +152,8 @@ fn check_token(token: &Token, port: u16, uri: &Uri, headers: &HeaderMap) -> Resu
         return Ok(None);
     }
     let wrong = query.text("token").is_some();
-    let what = if wrong { "this is not the token" } else { "a token is needed from another machine" };
+    let what =
+        if wrong { "this is not the token" } else { "a token is needed unless you come over loopback" };
     Err(Problem::new(
         StatusCode::UNAUTHORIZED,
         format!("{what}: open the link that miles serve printed, or send 'Authorization: Bearer TOKEN'"),

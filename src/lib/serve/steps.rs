@@ -77,12 +77,19 @@ impl Steps {
             generation: AtomicU64::new(0),
             notes,
         };
+        this.tell_doubles();
         lock(&this.listed).told = this.ready_ids();
         Ok(this)
     }
 
     pub(super) fn run(&self) -> Arc<Run> {
         Arc::clone(&self.run.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn tell_doubles(&self) {
+        for double in self.run().doubles() {
+            self.notes.once(&double.to_string());
+        }
     }
 
     /// Train and evaluation steps that can be read by now.
@@ -209,6 +216,7 @@ impl Steps {
                 Ok(run) => {
                     *self.run.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(run);
                     listed.folders = folders;
+                    self.tell_doubles();
                 }
                 Err(e) => self.notes.once(&format!("steps are not listed anew: {e}")),
             }

@@ -1,9 +1,10 @@
 //! `miles-dump ids`: which steps there are, and which are still being written.
 
+use super::step_rows;
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind, RowSink};
-use crate::rollout::{Run, State};
+use crate::rollout::State;
 
 const COLUMNS: [Column; 8] = [
     Column::new("rollout_id", Kind::Int),
@@ -18,7 +19,7 @@ const COLUMNS: [Column; 8] = [
 
 /// One row a step, train steps first.
 pub(super) fn run(context: &Context) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let count = run.all().len() as u64;
     let bar = context.progress(count, "steps");
     let mut output = context.open(&COLUMNS)?;

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind};
 use crate::rollout::summary::{self, Row, TrainStats};
-use crate::rollout::{Batch, Computed, Run, Sample, Series, StepFiles, Train, TrainRow};
+use crate::rollout::{Batch, Computed, Sample, Series, StepFiles, Train, TrainRow};
 
 /// Behind the summary's columns. Names are those of the tokens object; the trainer's own copy of the
 /// engine's log-probs keeps its key with a prefix.
@@ -44,7 +44,7 @@ const COMPUTED: [Computed; 7] = [
 
 /// One row a sample, read and written one at a time.
 pub(super) fn run(args: &JoinedArgs, context: &Context) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let found = step_rows::find(&run, &args.steps, false)?;
     let columns: Vec<Column> = summary::COLUMNS.iter().chain(&LISTS).cloned().collect();
     let mut output = None;

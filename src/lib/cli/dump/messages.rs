@@ -8,8 +8,8 @@ use super::step_rows::{self, StepRows};
 use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind};
+use crate::rollout::Error;
 use crate::rollout::conversation::{self, Message};
-use crate::rollout::{Error, Run};
 
 const COLUMNS: [Column; 7] = [
     Column::new("position", Kind::Int),
@@ -24,7 +24,7 @@ const COLUMNS: [Column; 7] = [
 
 /// One row a message, in order.
 pub(super) fn run(args: &MessagesArgs, context: &Context) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let found = step_rows::find(&run, &args.steps, args.eval)?;
     let mut output: Option<StepRows> = None;
     let (mut seen, mut missing) = (false, None);

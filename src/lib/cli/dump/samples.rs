@@ -14,7 +14,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{CliError, Exit};
 use crate::output::{Cell, Column, Kind};
 use crate::pt::{Kind as Value, Ref};
-use crate::rollout::{Batch, Run};
+use crate::rollout::Batch;
 
 /// One entry a token: left out unless asked for with `--with`.
 const PER_TOKEN: [&str; 5] =
@@ -22,7 +22,7 @@ const PER_TOKEN: [&str; 5] =
 
 /// One row a sample, in the file's order.
 pub(super) fn run(args: &SamplesArgs, context: &Context) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let found = step_rows::find(&run, &args.steps, args.eval)?;
     let batches: Result<Vec<_>, CliError> =
         if found.len() == 1 { Ok(vec![Batch::open(&found[0].rollout)?]) } else { Ok(Vec::new()) };

@@ -12,6 +12,13 @@ use crate::rollout::kept::{self, Kept};
 use crate::rollout::summary::Summary;
 use crate::rollout::{Error, Run, StepFiles};
 
+/// Opens the run, and tells which files in it are not read.
+pub(super) fn open(context: &Context) -> Result<Run, CliError> {
+    let run = Run::open(context.run_dir()?)?;
+    run.doubles().iter().for_each(|double| context.warn(double));
+    Ok(run)
+}
+
 /// The steps that a command is about. A range or list takes what can be read by now; one step, and the
 /// newest, must be readable.
 pub(super) fn find(run: &Run, steps: &Steps, evaluation: bool) -> Result<Vec<StepFiles>, CliError> {

@@ -11,7 +11,7 @@ use crate::cli::exit::{CliError, Exit};
 use crate::output::{self, Column};
 use crate::rollout::cache::Cache;
 use crate::rollout::summary::Summary;
-use crate::rollout::{Run, groups, steps, summary};
+use crate::rollout::{groups, steps, summary};
 
 /// One row a sample.
 pub(super) fn summary(
@@ -59,7 +59,7 @@ fn rows(
     columns: &[Column],
     make: impl Fn(&Summary, &mut dyn FnMut(Vec<output::Cell<'_>>) -> Result<(), Stop>) -> Result<(), Stop>,
 ) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let found = step_rows::find(&run, wanted, evaluation)?;
     let mut output = None;
     let exit = step_rows::each(context, &found, |files| {

@@ -44,7 +44,7 @@ const SERIES: [SeriesName; 9] = [
 
 /// One row a token of one sample. Of several steps those that hold the sample.
 pub(super) fn run(args: &TokensArgs, context: &Context) -> Result<Exit, CliError> {
-    let run = Run::open(context.run_dir()?)?;
+    let run = step_rows::open(context)?;
     let found = step_rows::find(&run, &args.steps, args.eval)?;
     // Loaded for the first sample that is there, so that an error about the sample is all that is said.
     let mut loaded: Option<Option<Decoder>> = None;
