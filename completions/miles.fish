@@ -288,13 +288,13 @@ complete -c miles -n "__fish_miles_using_subcommand demo" -l seed -d 'Where the 
 complete -c miles -n "__fish_miles_using_subcommand demo" -l live -d 'Let the run end now, and keep appending to it in real time until interrupted'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s q -l quiet -d 'No progress bar and no notes on stderr; errors stay'
 complete -c miles -n "__fish_miles_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c miles -n "__fish_miles_using_subcommand serve" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run]' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details [default: the working directory, if it looks like a run] [env: MILES_DUMP_DETAILS]' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l port -d 'Port; 0 is any that is free' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l host -d 'Name or address to listen on' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l tensor-lru -d 'Steps that are held open' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l cache-dir -d 'Where summaries of steps and columns of streams are kept; nothing is written elsewhere [default: dashboard/cache in the run directory]' -r -F
 complete -c miles -n "__fish_miles_using_subcommand serve" -l low-mfu-threshold -d 'Mean MFU below which advice is given; 0 gives none' -r
-complete -c miles -n "__fish_miles_using_subcommand serve" -l token -d 'The token that other machines need [default: a new one each time]; MILES_TOKEN keeps it out of the list of processes' -r
+complete -c miles -n "__fish_miles_using_subcommand serve" -l token -d 'The token that other machines need [default: a new one each time]; MILES_TOKEN keeps it out of the list of processes [env: MILES_TOKEN]' -r
 complete -c miles -n "__fish_miles_using_subcommand serve" -l follow -d 'The run is being written: look for what is new'
 complete -c miles -n "__fish_miles_using_subcommand serve" -l use-utilization-overview -d 'Let the page open with the utilization overview'
 complete -c miles -n "__fish_miles_using_subcommand serve" -l demo -d 'Serve a synthetic run, which is gone afterwards'

@@ -416,14 +416,14 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
-'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'-d+[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\] \[env\: MILES_DUMP_DETAILS\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details \[default\: the working directory, if it looks like a run\] \[env\: MILES_DUMP_DETAILS\]]:DIR:_default' \
 '--port=[Port; 0 is any that is free]:PORT:_default' \
 '--host=[Name or address to listen on]:HOST:_default' \
 '--tensor-lru=[Steps that are held open]:N:_default' \
 '--cache-dir=[Where summaries of steps and columns of streams are kept; nothing is written elsewhere \[default\: dashboard/cache in the run directory\]]:DIR:_files' \
 '--low-mfu-threshold=[Mean MFU below which advice is given; 0 gives none]:FRACTION:_default' \
-'(--no-auth)--token=[The token that other machines need \[default\: a new one each time\]; MILES_TOKEN keeps it out of the list of processes]:TOKEN:_default' \
+'(--no-auth)--token=[The token that other machines need \[default\: a new one each time\]; MILES_TOKEN keeps it out of the list of processes \[env\: MILES_TOKEN\]]:TOKEN:_default' \
 '--follow[The run is being written\: look for what is new]' \
 '--use-utilization-overview[Let the page open with the utilization overview]' \
 '(-d --dump-details --cache-dir)--demo[Serve a synthetic run, which is gone afterwards]' \

@@ -79,6 +79,7 @@ fn every_error_is_told_in_json_with_a_status_that_fits() {
         assert_eq!(response.status, status, "{path}: {}", response.text());
         assert_eq!(response.header("content-type"), Some("application/json"), "{path}");
         assert!(response.detail().contains(says), "{path}: {}", response.detail());
+        assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
         has_security_headers(&response);
     }
 }
@@ -110,12 +111,25 @@ fn requests_that_no_route_takes_are_refused_and_the_server_goes_on() {
             assert_eq!(response.header("allow"), Some("GET,HEAD"), "{line}");
         }
     }
-    // No request at all, or one that is too large: closed, with or without a word.
-    for nonsense in ["\0\0\0\r\n\r\n", &format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(200_000))] {
+    // What the parser of heads refuses is told by a status alone.
+    let lines = "X: y\r\n".repeat(101);
+    for (nonsense, status) in [
+        ("\0\0\0\r\n\r\n".to_owned(), 400),
+        ("GET /api/meta\r\n\r\n".to_owned(), 400),
+        (format!("GET / HTTP/1.1\r\n{lines}\r\n"), 431),
+        (format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(200_000)), 431),
+        (format!("GET /{} HTTP/1.1\r\n{head}\r\n", "a".repeat(66_000)), 414),
+    ] {
+        // It answers before all is written.
         let mut stream = server.connect();
         let _ = stream.write_all(nonsense.as_bytes());
-        let _ = stream.read_to_end(&mut Vec::new());
+        let response = Response::read(&mut BufReader::new(stream));
+        let line = nonsense.chars().take(20).collect::<String>();
+        assert_eq!((response.status, response.text().as_str()), (status, ""), "{line}");
     }
+    // A small body is not read, whatever it is.
+    let with_body = format!("GET /api/meta HTTP/1.1\r\n{head}Content-Length: 2\r\n\r\n{{}}");
+    assert_eq!(server.send(&with_body).status, 200);
     assert_eq!(server.get("/api/meta").status, 200);
 }
 
@@ -200,6 +214,7 @@ fn the_first_page_lists_the_api() {
     let server = Server::start(run.path(), &[]);
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert_eq!(page.header("cache-control"), Some("no-cache"));
     assert!(page.text().contains("/api/timeline/heatmap") && page.text().contains("/api/events"));
     has_security_headers(&page);
 }
@@ -266,6 +281,34 @@ fn a_damaged_step_names_file_and_byte_and_spoils_no_other() {
 }
 
 #[test]
+fn damage_of_streams_is_told_once_on_stderr_and_in_meta() {
+    let run = run();
+    for (file, text) in [
+        ("dashboard/meta.json", "{\"run_name\": "),
+        ("dashboard/lane_catalog.json", "[1]"),
+        (
+            "dashboard/metrics.jsonl",
+            "{\"ts\": 1.0, \"step_key\": \"k\", \"step\": 0, \"metrics\": {}}\nbroken\n",
+        ),
+    ] {
+        run.write(file, text);
+    }
+    let server = Server::start(run.path(), &[]);
+    for path in
+        ["/api/meta", "/api/metrics?keys=a", "/api/timeline/topology", "/api/timeline/gpu", "/api/meta"]
+    {
+        server.get(path);
+    }
+    let damage = server.json("/api/meta")["damage"].clone();
+    let (_, stderr) = server.end(libc::SIGTERM);
+    for file in ["meta.json", "lane_catalog.json", "metrics.jsonl"] {
+        assert_eq!(stderr.matches(&format!("warning: dashboard/{file}: ")).count(), 1, "{file}: {stderr}");
+        assert!(damage.to_string().contains(file), "{damage}");
+    }
+    assert!(stderr.contains("metrics.jsonl: a damaged line skipped (at byte 55)"), "{stderr}");
+}
+
+#[test]
 fn a_run_without_dumps_answers_empty_series() {
     let run = Run::empty();
     append(&run, "metrics", &json!({"ts": 1.0, "step_key": "rollout/step", "step": 0, "metrics": {"a": 1}}));
@@ -306,7 +349,7 @@ fn nothing_is_written_but_in_the_cache_folder() {
     ask_all(&Server::start(run.path(), &["--cache-dir", elsewhere.path().to_str().unwrap()]));
     assert_eq!(tree(run.path()), before);
     assert!(elsewhere.file("summary_0.parquet").is_file());
-    // A place that cannot be written to, as in a run that is mounted read-only: said once, served all the same.
+    // A place that cannot be written to: said at the start, served all the same.
     let blocked = run.file("rollout_data/0.pt/cache");
     let server = Server::start(run.path(), &["--cache-dir", blocked.to_str().unwrap()]);
     ask_all(&server);

@@ -32,8 +32,7 @@ const TOKEN_VARIABLE: &str = "MILES_TOKEN";
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Prints http://HOST:PORT/ on stdout when it listens, the links for people on stderr, and ends with 0
-on SIGINT or SIGTERM. Whoever comes from another machine needs the token in the printed link; over
-loopback nobody does. docs/http.md describes the API.
+on SIGINT, SIGTERM or SIGHUP. Whoever does not come over loopback needs the token in the printed link. docs/http.md describes the API.
 
 Examples:
   miles serve -d /runs/a --follow                    a run that is being written

@@ -58,6 +58,7 @@ fn look(app: &App) {
         }
         Err(e) => app.notes.once(&e.to_string()),
     }
+    app.tell_damage();
 }
 
 /// Until something happens, not before a pause is over; or until it is time to look.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, TRANSFER_ENCODING,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, TRANSFER_ENCODING,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
@@ -34,12 +34,15 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-/// Adds the security headers and tells the log. The query is left out of the log: it can hold the token.
+/// Adds the headers that every answer has, and tells the log. The query is left out of the log: it can hold the token.
 pub(super) async fn outermost(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let what = format!("{} {}", request.method(), request.uri().path());
     let mut response = next.run(request).await;
     response.headers_mut().extend(HEADERS.map(|(name, value)| (Some(name), value)));
+    // What has no tag to ask with is not kept: an error can be over in a second, and a redirect sets a cookie.
+    let caching = if response.status().is_success() { "no-cache" } else { "no-store" };
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(caching));
     let millis = started.elapsed().as_secs_f64() * 1e3;
     app.notes.detail(&format!("{what} {} {millis:.1} ms", response.status().as_u16()));
     response

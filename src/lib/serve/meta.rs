@@ -43,7 +43,7 @@ struct Capabilities {
     use_utilization_overview: bool,
 }
 
-/// Lines of one file that were skipped, as far as it was read by now.
+/// Lines of one file that were skipped, as far as it was read by now; 0 where all of it is unreadable.
 #[derive(Serialize, Hash)]
 struct Damaged {
     path: String,
@@ -98,11 +98,8 @@ impl App {
     }
 
     fn damage(&self) -> Vec<Damaged> {
-        let inside = |path: &std::path::Path| {
-            path.strip_prefix(&self.settings.run).unwrap_or(path).display().to_string()
-        };
         let damaged = |DamagedFile { path, lines, first, reason }| Damaged {
-            path: inside(&path),
+            path: self.inside(&path).display().to_string(),
             lines,
             first_byte: first,
             reason,

@@ -42,7 +42,7 @@ pub mod shrunk;
 mod steps;
 mod timeline;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::HeaderMap;
@@ -61,12 +61,18 @@ use self::steps::Steps;
 use crate::rollout::Error;
 use crate::rollout::cache::Cache;
 use crate::rollout::text::Decoder;
-use crate::telemetry::{DASHBOARD, Store, StoreOptions};
+use crate::telemetry::{DASHBOARD, DamagedFile, Store, StoreOptions};
 use crate::timeline::LaneIndex;
 
 /// Bytes of answers that are kept. A page asks for some ten megabytes of them; who held memory on 64 GPUs for
 /// four hours is 40 MB.
 const ANSWER_BYTES: usize = 96 << 20;
+
+/// Makes a folder unless it is there, and tries to write to it.
+fn writable(dir: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    tempfile::tempfile_in(dir).map(drop)
+}
 
 /// What to serve and how.
 #[derive(Debug, Clone)]
@@ -111,9 +117,16 @@ impl App {
     pub fn open(settings: Settings, notes: Notes) -> Result<Arc<Self>, Error> {
         let dashboard = settings.run.join(DASHBOARD);
         let cache_dir = settings.cache_dir.clone().unwrap_or_else(|| dashboard.join("cache"));
-        let cache = Cache::new(cache_dir.clone());
-        let options = StoreOptions { cache: Some(cache_dir), ..StoreOptions::default() };
-        let steps = Steps::open(&settings.run, settings.tensor_lru, Some(cache), notes.clone())?;
+        // Who named a folder wants to know that nothing is kept there; a run is often read-only, and that
+        // nothing is kept in it is a detail.
+        let unusable = settings.cache_dir.as_deref().and_then(|dir| writable(dir).err());
+        if let Some(why) = &unusable {
+            notes.warn(&format!("{}: {why}; summaries are not kept on disk", cache_dir.display()));
+        }
+        let cache = unusable.is_none().then(|| Cache::new(cache_dir.clone()));
+        let options =
+            StoreOptions { cache: unusable.is_none().then_some(cache_dir), ..StoreOptions::default() };
+        let steps = Steps::open(&settings.run, settings.tensor_lru, cache, notes.clone())?;
         Ok(Arc::new(Self {
             steps,
             store: Store::open(&dashboard, options),
@@ -142,6 +155,7 @@ impl App {
         if let Err(e) = self.store.refresh() {
             self.notes.once(&e.to_string());
         }
+        self.tell_damage();
         follow::start(Arc::clone(self))
     }
 
@@ -163,6 +177,7 @@ impl App {
         let work = move || {
             let before = shrunk::faults();
             let made = work(&this);
+            this.tell_damage();
             if shrunk::faults() == before {
                 made
             } else {
@@ -176,6 +191,26 @@ impl App {
             self.answers.weigh(key, &answer);
         }
         Ok(answer.response(headers, encoding))
+    }
+
+    /// Tells what was found damaged since the last time: once for a file and reason, as the number of lines
+    /// grows while the run is written.
+    fn tell_damage(&self) {
+        for DamagedFile { path, lines, first, reason } in self.store.damage() {
+            let path = self.inside(&path).display();
+            let line = match lines {
+                // The file as a whole.
+                0 => format!("{path}: {reason}"),
+                1 => format!("{path}: a damaged line skipped (at byte {first}): {reason}"),
+                _ => format!("{path}: {lines} damaged lines skipped (first at byte {first}): {reason}"),
+            };
+            self.notes.once_for(&format!("{path}: {reason}"), &line);
+        }
+    }
+
+    /// A file as it is called inside the run.
+    fn inside<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.settings.run).unwrap_or(path)
     }
 
     /// An error as a client is told it: the file that it begins with as it is called inside the run.

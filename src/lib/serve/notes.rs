@@ -48,8 +48,13 @@ impl Notes {
 
     /// A warning that is not repeated.
     pub(super) fn once(&self, line: &str) {
+        self.once_for(line, line);
+    }
+
+    /// A warning that is not repeated for the same `key`.
+    pub(super) fn once_for(&self, key: &str, line: &str) {
         let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < MOST_ONCE && told.insert(line.to_owned()) {
+        if told.len() < MOST_ONCE && told.insert(key.to_owned()) {
             drop(told);
             self.warn(line);
         }

@@ -164,7 +164,7 @@ impl Steps {
             // Old enough next time.
             None | Some(CacheError::TooNew { .. } | CacheError::Changed { .. }) => {}
             Some(why) if !self.cache_told.swap(true, Ordering::Relaxed) => {
-                self.notes.warn(&format!("summaries are not kept on disk: {why}"));
+                self.notes.detail(&format!("summaries are not kept on disk: {why}"));
             }
             Some(_) => {}
         }
