@@ -25,7 +25,7 @@ use super::tail::Stat;
 const LAYOUT: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
 
 /// Sources below this are read as text in less time than anybody notices.
-const LEAST_SOURCE: u64 = 48 << 20;
+const LEAST_SOURCE: u64 = 8 << 20;
 
 /// A source that was written to more recently can grow: its hour is not over.
 const SETTLED_AFTER: Duration = Duration::from_secs(600);

@@ -59,10 +59,13 @@ pub struct Store {
     /// Queries so far: the order in which hours were used.
     queries: AtomicU64,
     /// Answers that hold for a state of the files.
-    time_range: Mutex<Option<Known<u64, Option<(f64, f64)>>>>,
-    engine_names: Mutex<Option<Known<(u64, usize), Arc<BTreeSet<String>>>>>,
-    derived: Mutex<HashMap<TypeId, Known<Vec<u64>, Arc<dyn Any + Send + Sync>>>>,
+    time_range: Remembered<u64, Option<(f64, f64)>>,
+    engine_names: Remembered<(u64, usize), Arc<BTreeSet<String>>>,
+    derived: Mutex<HashMap<TypeId, Derived>>,
 }
+
+type Remembered<S, T> = Mutex<Option<Known<S, T>>>;
+type Derived = Known<Vec<u64>, Arc<dyn Any + Send + Sync>>;
 
 /// An answer and the state of the files that it holds for.
 #[derive(Debug)]

@@ -151,38 +151,29 @@ impl Laid {
             .collect();
         // Counted first: a large run has millions, which must not be there twice.
         let mut counts = vec![0_usize; lanes.items().len()];
-        let each = |visit: &mut dyn FnMut(f64, f64, u32, &Option<Vec<u32>>)| {
-            for (block, kinds) in found.blocks().zip(&of_blocks) {
-                for (t0, t1, kind) in block.closed_times() {
-                    if let Some((kind, on)) = kinds.get(kind as usize) {
-                        visit(t0, t1, *kind, on);
-                    }
-                }
-            }
+        let each = || {
+            found.blocks().zip(&of_blocks).flat_map(|(block, kinds)| {
+                block.closed_times().filter_map(|(t0, t1, kind)| Some((t0, t1, kinds.get(kind as usize)?)))
+            })
         };
-        each(&mut |_, _, _, on| {
-            for &lane in on.iter().flatten() {
-                if let Some(count) = counts.get_mut(lane as usize) {
-                    *count += 1;
-                }
+        for lane in each().flat_map(|(_, _, (_, on))| on.iter().flatten()) {
+            if let Some(count) = counts.get_mut(*lane as usize) {
+                *count += 1;
             }
-        });
+        }
         let mut by_lane: Vec<Vec<Piece>> = counts.into_iter().map(Vec::with_capacity).collect();
-        let mut order = 0;
-        each(&mut |t0, t1, kind, on| {
-            let piece = Piece { t0, t1, kind, order };
-            order += 1;
-            match on {
-                Some(on) => {
-                    for &lane in on {
-                        if let Some(pieces) = by_lane.get_mut(lane as usize) {
-                            pieces.push(piece);
-                        }
-                    }
+        for ((t0, t1, (kind, on)), order) in each().zip(0..) {
+            let piece = Piece { t0, t1, kind: *kind, order };
+            let Some(on) = on else {
+                managers.push(piece);
+                continue;
+            };
+            for lane in on {
+                if let Some(pieces) = by_lane.get_mut(*lane as usize) {
+                    pieces.push(piece);
                 }
-                None => managers.push(piece),
             }
-        });
+        }
         by_lane.par_iter_mut().for_each(|pieces| pieces.sort_by(Piece::in_time));
         let mut lanes: Vec<LaidLane> = lanes
             .into_items()
