@@ -11,7 +11,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,8 +31,8 @@ const LEAST_SOURCE: u64 = 8 << 20;
 /// A source that was written to more recently can grow: its hour is not over.
 const SETTLED_AFTER: Duration = Duration::from_secs(600);
 
-/// Hours that wait to be written. They stay in memory so long; more are not kept.
-const WAITING: usize = 8;
+/// Bytes of columns that wait to be written. They stay in memory so long; more are not kept this time.
+const MOST_WAITING: usize = 128 << 20;
 
 /// Last bytes of a file: checksum and length of the footer before them.
 const TRAILER: usize = 12;
@@ -42,7 +43,9 @@ pub(super) struct Shelf {
     folder: PathBuf,
     /// Bytes from which on a source is worth it.
     least: u64,
-    writer: SyncSender<Job>,
+    writer: Sender<Job>,
+    /// Bytes that wait.
+    waiting: Arc<AtomicUsize>,
 }
 
 struct Job(Box<dyn FnOnce() + Send>);
@@ -70,11 +73,11 @@ pub(super) struct Kept {
 impl Shelf {
     /// Keeps columns under `cache`. Nothing is written before an hour is kept.
     pub(super) fn new(cache: &Path) -> Option<Self> {
-        let (writer, jobs) = sync_channel::<Job>(WAITING);
+        let (writer, jobs) = channel::<Job>();
         let thread = thread::Builder::new().name("columns".into());
         // The thread ends with the last sender.
         thread.spawn(move || jobs.into_iter().for_each(|Job(job)| job())).ok()?;
-        Some(Self { folder: cache.join("columns"), least: LEAST_SOURCE, writer })
+        Some(Self { folder: cache.join("columns"), least: LEAST_SOURCE, writer, waiting: Arc::default() })
     }
 
     /// The columns of `source` in this state, if they were kept.
@@ -120,12 +123,20 @@ impl Shelf {
             first: tally.first.clone(),
             blocks: Vec::new(),
         };
-        let blocks = blocks.to_vec();
+        let bytes: usize = blocks.iter().map(|block| block.bytes()).sum();
+        let before = self.waiting.fetch_add(bytes, Ordering::AcqRel);
+        if before > 0 && before + bytes > MOST_WAITING {
+            self.waiting.fetch_sub(bytes, Ordering::AcqRel);
+            return;
+        }
+        let (blocks, waiting) = (blocks.to_vec(), Arc::clone(&self.waiting));
         let job = Job(Box::new(move || {
             // A cache that cannot be written is no cache; the answer was given long ago.
             let _ = write(&path, &blocks, &mut footer);
+            waiting.fetch_sub(bytes, Ordering::AcqRel);
         }));
-        let _ = self.writer.try_send(job);
+        // Without the thread nothing is kept.
+        let _ = self.writer.send(job);
     }
 
     fn path<C: Columns>(&self, source: &Path) -> Option<PathBuf> {
