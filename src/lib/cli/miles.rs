@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::collect::{self, CollectArgs};
 use super::demo::{self, DemoArgs};
 use super::dump;
 use super::dump::args::DumpArgs;
 use super::exit::{CliError, Exit};
+use super::sample::{self, SampleArgs};
+use super::scrape::{self, ScrapeArgs};
 use super::serve::{self, ServeArgs};
 use crate::output::Options;
 
@@ -32,6 +35,12 @@ pub struct MilesArgs {
 pub enum MilesCommand {
     /// Show what a run's dumps hold (miles-dump)
     Dump(Box<DumpArgs>),
+    /// Read the GPUs of this host, as records on stdout (miles-sample)
+    Sample(Box<SampleArgs>),
+    /// Read the metrics of sglang engines, as records on stdout (miles-scrape)
+    Scrape(Box<ScrapeArgs>),
+    /// Write records from stdin and sockets to a run's streams (miles-collect)
+    Collect(Box<CollectArgs>),
     /// Write a synthetic run to try the tools on
     Demo(DemoArgs),
     /// Serve a run over HTTP: the API and its pages
@@ -76,6 +85,15 @@ pub enum Tool {
     /// `miles-dump`.
     #[value(name = "miles-dump")]
     Dump,
+    /// `miles-sample`.
+    #[value(name = "miles-sample")]
+    Sample,
+    /// `miles-scrape`.
+    #[value(name = "miles-scrape")]
+    Scrape,
+    /// `miles-collect`.
+    #[value(name = "miles-collect")]
+    Collect,
 }
 
 /// Runs a tool by its name.
@@ -85,6 +103,9 @@ pub enum Tool {
 pub fn run(args: MilesArgs) -> Result<Exit, CliError> {
     match args.command {
         MilesCommand::Dump(args) => dump::run(*args),
+        MilesCommand::Sample(args) => sample::run(*args),
+        MilesCommand::Scrape(args) => scrape::run(*args),
+        MilesCommand::Collect(args) => collect::run(*args),
         MilesCommand::Demo(args) => demo::run(&args),
         MilesCommand::Serve(args) => serve::run(&args),
         MilesCommand::Completions(args) => completions(&args),
@@ -96,6 +117,9 @@ fn completions(args: &CompletionsArgs) -> Result<Exit, CliError> {
     let (mut command, name) = match args.tool {
         Tool::Miles => (MilesArgs::command(), TOOL),
         Tool::Dump => (DumpArgs::command(), dump::TOOL),
+        Tool::Sample => (SampleArgs::command(), sample::TOOL),
+        Tool::Scrape => (ScrapeArgs::command(), scrape::TOOL),
+        Tool::Collect => (CollectArgs::command(), collect::TOOL),
     };
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut script);

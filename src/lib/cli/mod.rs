@@ -3,6 +3,7 @@
 //! Only this floor prints to stderr and only its entry points end a process. An error is told once,
 //! on one line: `miles-dump: WHAT; hint: WHAT TO DO`.
 
+pub mod collect;
 pub mod common;
 pub mod context;
 pub mod demo;
@@ -10,6 +11,8 @@ pub mod dump;
 pub mod exit;
 pub mod miles;
 pub mod progress;
+pub mod sample;
+pub mod scrape;
 pub mod serve;
 mod signals;
 
@@ -26,6 +29,21 @@ use self::exit::{CliError, Exit};
 /// The whole of `miles-dump`.
 pub fn main_dump(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     run_tool(dump::TOOL, args, dump::run)
+}
+
+/// The whole of `miles-sample`.
+pub fn main_sample(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_tool(sample::TOOL, args, sample::run)
+}
+
+/// The whole of `miles-scrape`.
+pub fn main_scrape(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_tool(scrape::TOOL, args, scrape::run)
+}
+
+/// The whole of `miles-collect`.
+pub fn main_collect(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run_tool(collect::TOOL, args, collect::run)
 }
 
 /// The whole of `miles`.

@@ -4,7 +4,7 @@
 //! strict reader (serde), the patient reader ([`Record::from_entries`]), the list of fields and
 //! the values in order. Every field is an `Option`: what the line lacks is missing, never zero.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::field::{Field, FieldType, Value};
@@ -14,7 +14,7 @@ use super::stream::Stream;
 macro_rules! record {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Default, Deserialize)]
+        #[derive(Debug, Clone, Default, Deserialize, Serialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct $name<'a> {
             $($(#[$field_about])* pub $field: Option<$type>,)+
@@ -210,7 +210,7 @@ impl Topology<'_> {
 }
 
 /// One engine of a topology snapshot.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Engine {
     /// Address, as in [`EngineSample::addr`].
     pub addr: String,
@@ -264,6 +264,26 @@ macro_rules! each {
 }
 
 impl<'a> Record<'a> {
+    /// The stream that it belongs to.
+    #[must_use]
+    pub const fn stream(&self) -> Stream {
+        match self {
+            Self::Metrics(_) => Stream::Metrics,
+            Self::Phase(_) => Stream::Phases,
+            Self::Topology(_) => Stream::Topology,
+            Self::GpuUtil(_) => Stream::GpuUtil,
+            Self::GpuProcess(_) => Stream::GpuProcesses,
+            Self::EngineSample(_) => Stream::EngineSeries,
+            Self::TrajectoryEvent(_) => Stream::Trajectories,
+            Self::DataBuffer(_) => Stream::DataBuffer,
+        }
+    }
+
+    /// Its fields as one JSON object, in the order of [`Stream::fields`]; missing ones are null.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        each!(self, record => serde_json::to_writer(out, record))
+    }
+
     /// Reads a line that has the fields of the format and no others.
     pub(super) fn from_strict(stream: Stream, text: &'a str) -> serde_json::Result<Self> {
         Ok(match stream {

@@ -1,0 +1,1 @@
+//! Where readings of GPUs come from.

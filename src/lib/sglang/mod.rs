@@ -1,0 +1,1 @@
+//! sglang's metrics: fetched, parsed, named as the streams name them.
