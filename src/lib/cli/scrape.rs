@@ -225,6 +225,7 @@ impl Run {
                     }
                 }
                 Output::Warning(text) => self.talk.warn(&text),
+                Output::News(text) => self.talk.news(&text),
                 Output::Note(text) => self.talk.note(&text),
             }
         }
@@ -272,6 +273,14 @@ impl Talk {
     }
 
     fn warn(&mut self, text: &str) {
+        self.tell(&format!("warning: {text}"));
+    }
+
+    fn news(&mut self, text: &str) {
+        self.tell(text);
+    }
+
+    fn tell(&mut self, text: &str) {
         if self.quiet {
             return;
         }
@@ -281,7 +290,7 @@ impl Talk {
         }
         self.lines += 1;
         if self.lines <= TALK_LINES || self.verbose > 0 {
-            say(TOOL, &format!("warning: {text}"));
+            say(TOOL, text);
         } else {
             self.held_back += 1;
         }
@@ -295,7 +304,7 @@ impl Talk {
 
     fn tell_held_back(&mut self) {
         if self.held_back > 0 {
-            say(TOOL, &format!("warning: {} more warnings; hint: -v shows all", self.held_back));
+            say(TOOL, &format!("{} more lines like these; hint: -v shows all", self.held_back));
             self.held_back = 0;
         }
     }

@@ -9,21 +9,28 @@
 //! is its owner's. [`read`] is the text alone, for who has an answer already.
 
 mod address;
+mod advice;
+mod ask;
 mod emit;
+mod engines;
 mod fetch;
 mod fold;
 mod gap;
 mod names;
 mod pool;
 mod scraper;
+mod settings;
 pub mod text;
 mod topology;
+mod voice;
 mod workers;
 
 pub use address::{Address, AddressError};
 pub use fetch::{Client, ClientError, FetchError};
 pub use fold::{Answer, Value, read};
 pub use names::{NameError, Selection};
-pub use scraper::{Mode, Output, Scraper, Settings};
+pub use scraper::Scraper;
+pub use settings::{Mode, Settings};
 pub use topology::{Placement, PlacementError};
+pub use voice::Output;
 pub use workers::Worker;
