@@ -128,6 +128,7 @@ fn a_router_that_cannot_is_replaced_by_its_engines_and_that_is_said_once() {
         let said =
             ended.stderr.lines().filter(|line| line.contains("2 engines are scraped directly")).count();
         assert_eq!(said, 1, "{answer:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         assert!(ended.stream("topology").is_empty());
     }
 }
