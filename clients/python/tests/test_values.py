@@ -123,6 +123,12 @@ def test_numbers_are_exact_or_not_there() -> None:
     assert found == {"a": wide, "b": -(2**63), "f": 5e-324, "h": 0.1 + 0.2}
 
 
+def test_what_the_collector_would_refuse_for_its_length_is_left_out() -> None:
+    assert metrics(page="x" * 100_000, note="x" * 1_000) == {"note": "x" * 1_000}
+    wide = {f"m{i}": "x" * 60_000 for i in range(20)}
+    assert encode({"stream": "metrics", "ts": 1.0, "step_key": None, "step": None, "metrics": wide}) is None
+
+
 @pytest.mark.parametrize(
     ("text", "whole"),
     [

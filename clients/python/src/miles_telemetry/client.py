@@ -16,9 +16,9 @@ from typing import Any, Final
 from .arguments import curated
 from .emitter import MAX_QUEUED, Emitter, Stats
 from .identity import ROLLOUT_MANAGER, TRAIN, Resolver, Role
+from .link import Address, AddressError
 from .phases import Phase, PhaseSink, Put
 from .trajectories import Span, Trajectories
-from .link import Address, AddressError
 from .values import MISSING, Record, scalar, snapshot
 
 logger = logging.getLogger("miles_telemetry")
@@ -63,6 +63,7 @@ class Telemetry:
         self._put: Put | None = None if self._emitter is None else self._emitter.put
         self._who = _resolver(role, node, gpus, rank)
         self._sinks: dict[Role, PhaseSink] = {}
+        self._started = False
         self._engines = ""
         self._engines_told = (-1, -1)
         self.trajectories = Trajectories(self._put)
@@ -167,13 +168,19 @@ class Telemetry:
 
     def run_args(self, args: Any, run_name: str | None = None) -> None:
         """The run's arguments for meta.json: scalars of a namespace, dataclass or mapping, without secrets. One process of
-        a run tells them, when an attempt starts. The name is wandb's group by default, as in the job."""
+        a run tells them, when an attempt starts: the first call is taken for that start. The name is wandb's group by
+        default, as in the job."""
         if self._put is None:
             return
         try:
             kept = curated(args)
             name = run_name or kept.get("wandb_group") or DEFAULT_RUN_NAME
-            self._put({"stream": "meta", "run_name": str(name), "args": kept})
+            record: Record = {"stream": "meta", "run_name": str(name), "args": kept}
+            if not self._started:
+                self._started = True
+                # A collector that runs as a service has been there for longer than this attempt.
+                record["start_ts"] = time.time()
+            self._put(record)
         except Exception:  # never into the training loop
             logger.warning("left out run arguments that cannot be understood", exc_info=True)
 

@@ -121,7 +121,11 @@ class Emitter:
         self._give_up_at = time.monotonic() + (self._exit_timeout_s if timeout_s is None else timeout_s)
         self._closed = True
         thread = self._thread
-        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+        if thread is None or not thread.is_alive():
+            if self._queue:
+                # No thread could be started, as when the interpreter is ending: it is done here, in the same time.
+                self._run()
+        elif thread is not threading.current_thread():
             _release(self._alarm)
             # A little more than the deadline: the thread itself looks at it.
             thread.join(max(0.0, self._give_up_at - time.monotonic()) + 0.5)
@@ -185,7 +189,7 @@ class Emitter:
         except Exception as error:  # "can't start new thread": the records stay queued, the next put tries again
             self._thread = None
             self._idle = True
-            self._told.warn("thread", "cannot start the sending thread: %s", error)
+            self._told.warn("thread", "cannot start the sending thread: %s; records wait", error)
         finally:
             self._starting.release()
 

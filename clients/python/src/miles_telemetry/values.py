@@ -28,6 +28,10 @@ _ID_FIELDS: Final = {
     "phases": ("rank",),
 }
 
+# The collector takes lines of one MiB. A text of this length among metrics is a page or a table, no value.
+_LINE_MAX: Final = 1024 * 1024
+_TEXT_MAX: Final = 64 * 1024
+
 # One encoder for all records: json.dumps with arguments makes a new one at each call.
 _dumps: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -133,8 +137,9 @@ def encode(record: Record) -> bytes | None:
         return None
 
 
-def _line(record: object) -> bytes:
-    return (_dumps(record) + "\n").encode("utf-8")
+def _line(record: object) -> bytes | None:
+    line = (_dumps(record) + "\n").encode("utf-8")
+    return line if len(line) <= _LINE_MAX else None
 
 
 def _ids_fit(record: Record, fields: Iterable[str]) -> bool:
@@ -146,18 +151,22 @@ def _ids_fit(record: Record, fields: Iterable[str]) -> bool:
 
 
 def _finite(values: object) -> dict[str, object]:
-    """Numbers that JSON can hold. NaN and the infinities are left out: a missing value is a missing key."""
+    """What JSON can hold. NaN and the infinities are left out: a missing value is a missing key."""
     kept: dict[str, object] = {}
     if isinstance(values, dict):
         for key, value in values.items():
             try:
                 # A float is exact or not there; an int keeps all its digits as long as a float can come near it.
-                fits = math.isfinite(value) if isinstance(value, (int, float)) else True
+                fits = math.isfinite(value) if isinstance(value, (int, float)) else _fits(value)
             except OverflowError:
                 fits = False
             if fits:
                 kept[key] = value
     return kept
+
+
+def _fits(value: object) -> bool:
+    return not isinstance(value, str) or len(value) <= _TEXT_MAX
 
 
 def _whole(value: object) -> object:
