@@ -36,6 +36,8 @@ TELL_S: Final = 30.0
 """The least time between two warnings of one kind."""
 IDLE_S: Final = 1.0
 """How often an idle sender looks around. Only a safety net: a record wakes it."""
+RETRY_S: Final = 0.05
+"""At the end of the process, the time between two attempts to connect."""
 EXIT_TIMEOUT_S: Final = 2.0
 """How long the end of the process waits for what is queued."""
 
@@ -244,23 +246,33 @@ class Emitter:
         while self._queue or self._batch:
             if self._must_give_up():
                 return
-            left_s = max(0.05, self._give_up_at - time.monotonic())
-            if self._closed and not self._link.is_up:
-                self._link.retry_now()
-            if not self._link.ensure(left_s):
+            if not self._connect():
                 self._tell_trouble()
-                if self._closed:
-                    # One attempt more was made; a collector that is not there will not come back for us.
+                if not self._closed:
+                    self._hurry = False
+                    self._pause(min(self._link.wait_s(), IDLE_S))
+                elif self._link.connects > 0:
+                    # It restarts perhaps, and is back in a moment.
+                    time.sleep(RETRY_S)
+                else:
+                    # It never was there, and will not come for us.
                     self._give_up_at = 0.0
-                    return
-                self._hurry = False
-                self._pause(min(self._link.wait_s(), IDLE_S))
                 self._tell_drops()
                 continue
             self._told.recovered(self.address.text)
             if not self._batch:
                 self._encode_batch()
             self._send_batch()
+
+    def _connect(self) -> bool:
+        left_s = max(RETRY_S, self._give_up_at - time.monotonic())
+        if self._link.ensure(left_s):
+            return True
+        if not self._closed:
+            return False
+        # At the end of the process nobody waits for a backoff.
+        self._link.retry_now()
+        return self._link.ensure(left_s)
 
     def _must_give_up(self) -> bool:
         return self._closed and time.monotonic() >= self._give_up_at
