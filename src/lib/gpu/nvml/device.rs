@@ -66,6 +66,11 @@ impl Device for NvmlDevice<'_> {
             ("memory", memory.as_ref().err()),
             ("power", power.as_ref().err()),
         ];
+        // Some cards that fell off the bus say no more than this.
+        if errors.iter().all(|(_, error)| matches!(error, Some(NvmlError::Unknown))) {
+            let message = "it answers nothing (an internal driver error occurred)".to_owned();
+            return Err(GpuError { trouble: Trouble::Gone, message });
+        }
         let mut lacks = Vec::new();
         if rates.is_none() {
             lacks.push(Lack { what: "utilisation", why: "it is cut into MIG instances".to_owned() });

@@ -116,6 +116,9 @@ impl Driver for NvmlDriver {
     }
 }
 
+/// `NVML_ERROR_GPU_NOT_FOUND`, which the wrapper does not name.
+const GPU_NOT_FOUND: u32 = 28;
+
 /// What a failure means.
 fn trouble(error: &NvmlError) -> Trouble {
     match error {
@@ -123,7 +126,9 @@ fn trouble(error: &NvmlError) -> Trouble {
         NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch => {
             Trouble::Driver
         }
-        NvmlError::GpuLost | NvmlError::ResetRequired => Trouble::Gone,
+        NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::UnexpectedVariant(GPU_NOT_FOUND) => {
+            Trouble::Gone
+        }
         _ => Trouble::Other,
     }
 }
