@@ -224,7 +224,7 @@ pub(super) fn open(source: Arc<dyn Source>, fresh: bool, before: Option<Session>
 /// Lets a session go before the process ends, so that no thread is within the library by then. False when that
 /// takes longer than `patience`.
 pub(super) fn end(session: Session, patience: Duration) -> bool {
-    if session.hangs() {
+    if session.workers.iter().any(|worker| worker.busy.is_some()) {
         return false;
     }
     let (tell, done) = channel();
