@@ -283,10 +283,25 @@ fn a_reader_that_stalls_costs_ticks_that_are_counted_and_does_not_hold_up_the_en
     let host = Host::new(32);
     let (mut running, stdout) = Running::start_unread(host.command(&["--interval", "0.01", "--health"]));
     // The pipe fills, then the queue behind it.
-    running.says("nobody reads stdout");
+    running.says("stdout is not read fast enough");
     running.signal("-TERM");
     assert_eq!(running.wait().code(), Some(0), "{}", running.said());
-    assert!(running.stderr().contains("ticks dropped"), "{}", running.said());
+    assert!(running.stderr().contains("ticks were dropped"), "{}", running.said());
+    drop(stdout);
+}
+
+#[test]
+fn a_reader_of_both_outputs_that_stalls_does_not_hold_up_the_end_either() {
+    let host = Host::new(32);
+    let sample = host.command(&["--interval", "0.01", "--health"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(sample.get_program()).args(sample.get_args());
+    command.envs(sample.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let (mut running, stdout) = Running::start_unread(command);
+    // Long enough for the pipe and the queue to fill; if they do not, the test asks less.
+    std::thread::sleep(Duration::from_secs(2));
+    running.signal("-TERM");
+    assert_eq!(running.wait().code(), Some(0));
     drop(stdout);
 }
 
