@@ -333,3 +333,35 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
         assert_eq!(ran.status.code(), Some(64), "{args:?}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn records_of_gpu_health_are_read_back_like_those_of_any_stream() {
+    let mut host = Host::new(2);
+    host.set("0.mig", 1);
+    let ran = host.run(&["--count", "1", "--health"]).ok();
+    let run = tempfile::tempdir().unwrap();
+    let hours = run.path().join("dashboard/gpu_health");
+    fs::create_dir_all(&hours).unwrap();
+    let lines: Vec<String> = ran
+        .of("gpu_health")
+        .into_iter()
+        .map(|line| {
+            let mut line = line.clone();
+            line.shift_remove("stream");
+            // In the hour that the file says.
+            line["ts"] = json!(1_767_225_600.5);
+            Value::Object(line).to_string()
+        })
+        .collect();
+    fs::write(hours.join("20260101_00.jsonl"), lines.join("\n") + "\n").unwrap();
+    let dump = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles-dump"));
+        let ran =
+            command.arg("-d").arg(run.path()).args(["stream", "gpu_health"]).args(args).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    assert_eq!(dump(&[]).replace(r#""stream":"gpu_health","#, ""), lines.join("\n") + "\n");
+    let csv = dump(&["--format", "csv", "--columns", "gpu,mig,util,throttle_reasons"]);
+    assert!(csv.contains("true,,") && csv.contains("false,11,"), "{csv}");
+}

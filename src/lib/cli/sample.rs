@@ -33,12 +33,12 @@ const INTERVAL_S: [f64; 2] = [0.01, 86_400.0];
 #[derive(Debug, Parser)]
 #[command(name = "miles-sample", version, max_term_width = 100)]
 #[command(after_help = "\
-GPUs are numbered as the driver does, by PCI bus address, whatever CUDA_VISIBLE_DEVICES says: NVML, the
-library of NVIDIA's driver that is read here, knows nothing of that variable.
+GPUs are numbered as the driver does, by PCI bus address, whatever CUDA_VISIBLE_DEVICES says:
+NVIDIA's library, which is read here, knows nothing of that variable.
 
-A card that hangs or is gone costs its own records; it is looked for again, and known by its UUID. A card
-without utilisation (MIG), memory or power is left out of gpu_util, which cannot hold null, and is in
-gpu_health. A reader of stdout that stops costs ticks, which are counted.
+A card that hangs or is gone costs its own records; it is looked for again, and known by its UUID.
+A card without utilisation (MIG), memory or power is left out of gpu_util, which cannot hold null,
+and is in gpu_health. A reader of stdout that stops costs ticks, which are counted.
 
 Exit status: 0 also when told to end or when the reader goes away, 69 without a driver or a GPU.
 
