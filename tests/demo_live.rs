@@ -75,7 +75,7 @@ fn a_live_run_grows_by_whole_lines_until_it_is_told_to_stop() {
     for times in readings.values() {
         assert!(times.len() > 63 && times.windows(2).all(|pair| pair[1] - pair[0] == 1.0));
     }
-    for stream in Stream::ALL {
+    for stream in Stream::OF_JOB {
         assert!(files(dir.path(), stream).iter().all(|(_, text)| text.ends_with('\n')), "{stream}");
         assert!(
             records(dir.path(), stream).windows(2).all(|pair| time(&pair[0]) <= time(&pair[1])),

@@ -218,7 +218,7 @@ fn remove_all(root: &Path, files: &[String]) -> Result<(), Error> {
 fn is_partition(name: &str) -> bool {
     let mut parts = name.split('/');
     parts.next() == Some(DASHBOARD)
-        && parts.next().is_some_and(|stream| Stream::ALL.iter().any(|known| known.name() == stream))
+        && parts.next().is_some_and(|stream| Stream::OF_JOB.iter().any(|known| known.name() == stream))
         && parts.next().is_some_and(|leaf| leaf.ends_with(".jsonl"))
         && parts.next().is_none()
 }

@@ -16,6 +16,8 @@ pub struct Field {
 /// Type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
+    /// True or false.
+    Bool,
     /// 64-bit integer.
     Int,
     /// 64-bit float.
@@ -33,6 +35,8 @@ pub enum FieldKind {
 pub enum Value<'a> {
     /// Not in the line, `null`, or of another type (then it is among the record's `extra`).
     Missing,
+    /// [`FieldKind::Bool`].
+    Bool(bool),
     /// [`FieldKind::Int`].
     Int(i64),
     /// [`FieldKind::Float`].
@@ -53,6 +57,18 @@ pub(super) trait FieldType<'a>: Sized {
     fn read(raw: &'a RawValue) -> Option<Self>;
     /// The value as one of any type.
     fn value(&self) -> Value<'_>;
+}
+
+impl FieldType<'_> for bool {
+    const KIND: FieldKind = FieldKind::Bool;
+
+    fn read(raw: &RawValue) -> Option<Self> {
+        raw.get().parse().ok()
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::Bool(*self)
+    }
 }
 
 impl FieldType<'_> for i64 {

@@ -8,6 +8,7 @@
 mod decode;
 mod encode;
 mod field;
+mod health;
 mod json;
 mod stream;
 mod types;
@@ -15,6 +16,7 @@ mod types;
 pub use decode::{Damaged, Decoded, decode};
 pub use encode::{encode, encode_piped};
 pub use field::{Field, FieldKind, Value};
+pub use health::GpuHealth;
 pub use json::{Text, entries, strict};
 pub use stream::{Layout, Stream, UnknownStream};
 pub use types::{

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::field::Field;
+use super::health::GpuHealth;
 use super::types::{
     DataBuffer, EngineSample, GpuProcess, GpuUtil, Metrics, Phase, Topology, TrajectoryEvent,
 };
@@ -27,6 +28,8 @@ pub enum Stream {
     Trajectories,
     /// Number of samples waiting to be trained on.
     DataBuffer,
+    /// Whatever else every GPU says of itself. Ours: the job neither writes nor reads it.
+    GpuHealth,
 }
 
 /// How a job writes a stream today. A reader must take both layouts for every stream: old runs are flat.
@@ -39,8 +42,21 @@ pub enum Layout {
 }
 
 impl Stream {
-    /// Every stream, in the order of the format's description.
-    pub const ALL: [Self; 8] = [
+    /// Every stream: those of the job in the order of the format's description, then ours.
+    pub const ALL: [Self; 9] = [
+        Self::Metrics,
+        Self::Phases,
+        Self::Topology,
+        Self::GpuUtil,
+        Self::GpuProcesses,
+        Self::EngineSeries,
+        Self::Trajectories,
+        Self::DataBuffer,
+        Self::GpuHealth,
+    ];
+
+    /// The streams that a job writes and its own dashboard reads.
+    pub const OF_JOB: [Self; 8] = [
         Self::Metrics,
         Self::Phases,
         Self::Topology,
@@ -63,17 +79,21 @@ impl Stream {
             Self::EngineSeries => "engine_series",
             Self::Trajectories => "trajectories",
             Self::DataBuffer => "data_buffer",
+            Self::GpuHealth => "gpu_health",
         }
     }
 
-    /// How a job writes the stream.
+    /// How the stream lies on disk today.
     #[must_use]
     pub const fn layout(self) -> Layout {
         match self {
             Self::Metrics | Self::Topology | Self::DataBuffer => Layout::Flat,
-            Self::Phases | Self::GpuUtil | Self::GpuProcesses | Self::EngineSeries | Self::Trajectories => {
-                Layout::Hourly
-            }
+            Self::Phases
+            | Self::GpuUtil
+            | Self::GpuProcesses
+            | Self::EngineSeries
+            | Self::Trajectories
+            | Self::GpuHealth => Layout::Hourly,
         }
     }
 
@@ -89,6 +109,7 @@ impl Stream {
             Self::EngineSeries => EngineSample::FIELDS,
             Self::Trajectories => TrajectoryEvent::FIELDS,
             Self::DataBuffer => DataBuffer::FIELDS,
+            Self::GpuHealth => GpuHealth::FIELDS,
         }
     }
 
@@ -96,7 +117,12 @@ impl Stream {
     #[must_use]
     pub const fn names_lanes(self) -> bool {
         match self {
-            Self::Phases | Self::Topology | Self::GpuUtil | Self::GpuProcesses | Self::EngineSeries => true,
+            Self::Phases
+            | Self::Topology
+            | Self::GpuUtil
+            | Self::GpuProcesses
+            | Self::EngineSeries
+            | Self::GpuHealth => true,
             Self::Metrics | Self::Trajectories | Self::DataBuffer => false,
         }
     }
@@ -163,5 +189,6 @@ mod tests {
             "ts kind sample_index group_index turn weight_version detail"
         );
         assert_eq!(names(Stream::DataBuffer), "ts length");
+        assert!(names(Stream::GpuHealth).starts_with("ts node gpu uuid "));
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::field::{Field, FieldType, Value};
+use super::health::GpuHealth;
 use super::json::Text;
 use super::stream::Stream;
 
@@ -27,7 +28,7 @@ macro_rules! record {
             pub(super) const FIELDS: &'static [Field] =
                 &[$(Field { name: stringify!($field), kind: <$type as FieldType>::KIND }),+];
 
-            fn from_entries(entries: Vec<(Text<'a>, &'a RawValue)>) -> Self {
+            pub(super) fn from_entries(entries: Vec<(Text<'a>, &'a RawValue)>) -> Self {
                 let mut record = Self::default();
                 for (key, raw) in entries {
                     // Of a repeated key the last one counts, as in Python.
@@ -45,12 +46,14 @@ macro_rules! record {
                 record
             }
 
-            fn values<'s>(&'s self, out: &mut impl FnMut(Value<'s>)) {
+            pub(super) fn values<'s>(&'s self, out: &mut impl FnMut(Value<'s>)) {
                 $(out(self.$field.as_ref().map_or(Value::Missing, FieldType::value));)+
             }
         }
     };
 }
+
+pub(super) use record;
 
 record! {
     /// One logging call of the training job.
@@ -245,6 +248,8 @@ pub enum Record<'a> {
     TrajectoryEvent(TrajectoryEvent<'a>),
     /// Of [`Stream::DataBuffer`].
     DataBuffer(DataBuffer<'a>),
+    /// Of [`Stream::GpuHealth`].
+    GpuHealth(GpuHealth<'a>),
 }
 
 /// Runs `$body` with `$record` bound to the record inside, whichever it is.
@@ -259,6 +264,7 @@ macro_rules! each {
             Record::EngineSample($record) => $body,
             Record::TrajectoryEvent($record) => $body,
             Record::DataBuffer($record) => $body,
+            Record::GpuHealth($record) => $body,
         }
     };
 }
@@ -276,6 +282,7 @@ impl<'a> Record<'a> {
             Self::EngineSample(_) => Stream::EngineSeries,
             Self::TrajectoryEvent(_) => Stream::Trajectories,
             Self::DataBuffer(_) => Stream::DataBuffer,
+            Self::GpuHealth(_) => Stream::GpuHealth,
         }
     }
 
@@ -295,6 +302,7 @@ impl<'a> Record<'a> {
             Stream::EngineSeries => Self::EngineSample(serde_json::from_str(text)?),
             Stream::Trajectories => Self::TrajectoryEvent(serde_json::from_str(text)?),
             Stream::DataBuffer => Self::DataBuffer(serde_json::from_str(text)?),
+            Stream::GpuHealth => Self::GpuHealth(serde_json::from_str(text)?),
         })
     }
 
@@ -309,6 +317,7 @@ impl<'a> Record<'a> {
             Stream::EngineSeries => Self::EngineSample(EngineSample::from_entries(entries)),
             Stream::Trajectories => Self::TrajectoryEvent(TrajectoryEvent::from_entries(entries)),
             Stream::DataBuffer => Self::DataBuffer(DataBuffer::from_entries(entries)),
+            Stream::GpuHealth => Self::GpuHealth(GpuHealth::from_entries(entries)),
         }
     }
 
@@ -326,6 +335,7 @@ impl<'a> Record<'a> {
             Self::EngineSample(record) => record.ts,
             Self::TrajectoryEvent(record) => record.ts,
             Self::DataBuffer(record) => record.ts,
+            Self::GpuHealth(record) => record.ts,
         }
     }
 

@@ -145,7 +145,8 @@ impl Store {
         Ok(Changes { streams, documents })
     }
 
-    /// Grows with every change of the stream that [`Store::refresh`] noticed.
+    /// Grows with every change of the stream that [`Store::refresh`] noticed. Always 0 for
+    /// [`Stream::GpuHealth`], which the store does not hold.
     #[must_use]
     pub fn version(&self, stream: Stream) -> u64 {
         match stream {
@@ -157,6 +158,7 @@ impl Store {
             Stream::GpuProcesses => self.processes.version(),
             Stream::EngineSeries => self.engines.version(),
             Stream::Trajectories => self.trajectories.version(),
+            Stream::GpuHealth => 0,
         }
     }
 

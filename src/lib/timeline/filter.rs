@@ -96,6 +96,7 @@ impl LaneFilter {
         match record {
             Record::GpuUtil(reading) => self.lane(reading.node.as_deref(), reading.gpu),
             Record::GpuProcess(process) => self.lane(process.node.as_deref(), process.gpu),
+            Record::GpuHealth(health) => self.lane(health.node.as_deref(), health.gpu),
             Record::EngineSample(sample) => {
                 sample.addr.as_deref().is_some_and(|addr| self.addrs.contains(addr))
             }
@@ -176,6 +177,7 @@ mod tests {
         assert!(touches(&filter, Stream::GpuUtil, r#"{"node":"a","gpu":0}"#));
         assert!(!touches(&filter, Stream::GpuUtil, r#"{"node":"a","gpu":1}"#));
         assert!(!touches(&filter, Stream::GpuProcesses, r#"{"node":"b","gpu":0}"#));
+        assert!(touches(&filter, Stream::GpuHealth, r#"{"node":"a","gpu":0}"#));
         assert!(touches(&filter, Stream::EngineSeries, r#"{"addr":"http://a:1"}"#));
         assert!(!touches(&filter, Stream::EngineSeries, r#"{"addr":"http://a:11"}"#));
         assert!(touches(

@@ -75,6 +75,7 @@ pub fn columns(stream: Stream) -> Vec<Column> {
         .iter()
         .map(|field| {
             let kind = match field.kind {
+                FieldKind::Bool => Kind::Bool,
                 FieldKind::Int => Kind::Int,
                 FieldKind::Float => Kind::Float64,
                 FieldKind::Text => Kind::Text,
@@ -179,6 +180,7 @@ pub(super) fn window(
 fn cell(value: Value<'_>) -> Cell<'_> {
     match value {
         Value::Missing => Cell::Null,
+        Value::Bool(value) => Cell::Bool(value),
         Value::Int(value) => Cell::Int(value),
         Value::Float(value) => Cell::F64(value),
         Value::Text(value) => Cell::Text(Cow::Borrowed(value)),

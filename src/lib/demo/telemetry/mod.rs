@@ -108,9 +108,9 @@ impl Telemetry {
     /// The files that a span of time is written to, oldest hour first.
     pub(super) fn parts(&self, span: &Range<Ms>) -> Vec<Part> {
         let flat = |stream: &Stream| stream.layout() == Layout::Flat;
-        let whole = Stream::ALL.into_iter().filter(flat).map(|stream| Part { stream, span: span.clone() });
+        let whole = Stream::OF_JOB.into_iter().filter(flat).map(|stream| Part { stream, span: span.clone() });
         let hours = clock::hours(span.clone()).flat_map(|span| {
-            let hourly = Stream::ALL.into_iter().filter(move |stream| !flat(stream));
+            let hourly = Stream::OF_JOB.into_iter().filter(move |stream| !flat(stream));
             hourly.map(move |stream| Part { stream, span: span.clone() })
         });
         whole.chain(hours).collect()
@@ -127,6 +127,8 @@ impl Telemetry {
             Stream::GpuProcesses => gpu::write_processes,
             Stream::EngineSeries => engines::write,
             Stream::Trajectories => trajectories::write,
+            // Not of the job.
+            Stream::GpuHealth => return Ok(()),
         };
         write(self, &part.span, out)
     }
