@@ -109,6 +109,8 @@ pub(super) fn rewrite(stream: Stream, object: &Entries<'_>, out: &mut Vec<u8>) -
             }
             FieldKind::Text if raw.starts_with('"') => out.extend_from_slice(raw.as_bytes()),
             FieldKind::Text => return Err(wrong("text")),
+            FieldKind::Bool if matches!(raw, "true" | "false") => out.extend_from_slice(raw.as_bytes()),
+            FieldKind::Bool => return Err(wrong("true or false")),
             FieldKind::Ints => {
                 let list: Vec<i32> = serde_json::from_str(raw).map_err(|_| wrong("a list of GPU indices"))?;
                 // Writing numbers to memory cannot fail.

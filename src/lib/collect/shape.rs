@@ -152,6 +152,7 @@ impl Shape {
                 FieldKind::Float => number(rest, part.nullable)?,
                 FieldKind::Int => integer(rest, part.nullable)?,
                 FieldKind::Text => text(rest, part.nullable)?,
+                FieldKind::Bool => boolean(rest, part.nullable)?,
                 FieldKind::Ints => integers(rest)?,
                 FieldKind::Json => json(self.stream, rest)?,
             };
@@ -243,6 +244,13 @@ fn integer(text: &[u8], nullable: bool) -> Option<usize> {
         Some(b',' | b'}' | b']') => Some(sign + count),
         _ => None,
     }
+}
+
+/// Length of `true`, `false`, or of null where that may be.
+fn boolean(text: &[u8], nullable: bool) -> Option<usize> {
+    let words: [&[u8]; 3] = [b"true", b"false", b"null"];
+    let word = words.into_iter().find(|word| text.starts_with(word))?;
+    (nullable || word != b"null").then_some(word.len())
 }
 
 /// Length of a string of printable ASCII without escapes, its quotes included.
