@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::process::Stdio;
 
-use collector::{Collector, buffered, collect, files, lengths, lines, tool, unix};
+use collector::{Collector, buffered, collect, files, lengths, lines, same, tool, unix};
 use miles::telemetry::LaneCatalog;
 use miles::timeline::Lanes;
 use serde_json::{Value, json};
@@ -282,7 +282,7 @@ fn many_producers_over_tcp_and_unix_lose_nothing_and_mix_nothing() {
     let lengths = lengths(run.path());
     let mut sorted = lengths.clone();
     sorted.sort_unstable();
-    assert_eq!(sorted, (0..producers * each).collect::<Vec<_>>());
+    same(&sorted, 0..producers * each);
     // Those of one producer stay in their order.
     let of_first: Vec<usize> = lengths.into_iter().filter(|n| n / each == 0).collect();
     assert!(of_first.is_sorted());

@@ -145,7 +145,12 @@ impl Drop for Collector {
     fn drop(&mut self) {
         if self.reader.is_some() {
             let _ = self.child.kill();
-            let _ = self.child.wait();
+            // One that waits for a disk that stands still dies only when that goes on, which it may do after this.
+            let start = Instant::now();
+            while self.child.try_wait().is_ok_and(|status| status.is_none()) && start.elapsed().as_secs() < 2
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 }
@@ -358,6 +363,15 @@ pub fn buffered(n: usize) -> String {
 pub fn lengths(run: &Path) -> Vec<usize> {
     let length = |line: &String| serde_json::from_str::<DataBuffer>(line).unwrap().length as usize;
     lines(run, "data_buffer").iter().map(length).collect()
+}
+
+/// Fails where `have` is not `want`, with the place and not with all of both.
+#[track_caller]
+pub fn same(have: &[usize], want: std::ops::Range<usize>) {
+    let at = have.iter().zip(want.clone()).position(|(have, want)| *have != want);
+    let around = at.and_then(|at| have.get(at.saturating_sub(2)..(at + 3).min(have.len())));
+    assert!(at.is_none(), "another record at {at:?}: {around:?}");
+    assert_eq!(have.len(), want.len());
 }
 
 /// The body of `GET url`.
