@@ -131,7 +131,7 @@ fn router(engines: &[Stub]) -> Stub {
     stub
 }
 
-/// Everything that was started, and the job's own account.
+/// What is left when all have ended, and the job's own account.
 struct Played {
     run: tempfile::TempDir,
     engines: Vec<Stub>,
