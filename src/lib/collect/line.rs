@@ -194,6 +194,17 @@ fn meta(text: &str) -> Result<MetaRecord, Bad> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// As writers send them.
+    const LINES: [&str; 6] = [
+        r#"{"stream":"gpu_util","ts":3600.5,"node":"n","gpu":3,"util":20,"mem_mb":30000,"power_w":300}"#,
+        r#"{"stream":"engine_series","ts":7200.0,"addr":"a","metric":"m","labels":{"a":"b"},"value":1.25}"#,
+        r#"{"stream":"phases","name":"a","t0":1.5,"t1":-1.0,"node":"n","gpus":[0],"rank":2,"role":"train"}"#,
+        r#"{"stream":"data_buffer","ts":1.5,"length":7}"#,
+        r#"{"stream":"metrics","ts":1.5,"step_key":null,"step":1,"metrics":{"a":1,"b":"x","c":true}}"#,
+        r#"{"stream":"trajectories","ts":1.5,"kind":"gen_end","sample_index":1,"group_index":-1,"turn":-1,"weight_version":"","detail":""}"#,
+    ];
 
     #[test]
     fn a_line_of_a_writer_goes_to_disk_as_it_came() {
@@ -208,22 +219,41 @@ mod tests {
 
     #[test]
     fn both_readers_agree_on_the_bytes_the_hour_and_the_lane() {
-        let lines = [
-            r#"{"stream":"gpu_util","ts":3600.5,"node":"n","gpu":3,"util":20,"mem_mb":30000,"power_w":300}"#,
-            r#"{"stream":"engine_series","ts":7200.0,"addr":"a","metric":"m","labels":{"a":"b"},"value":1.25}"#,
-            r#"{"stream":"phases","name":"a","t0":1.5,"t1":-1.0,"node":"n","gpus":[0],"rank":2,"role":"train"}"#,
-            r#"{"stream":"data_buffer","ts":1.5,"length":7}"#,
-            r#"{"stream":"metrics","ts":1.5,"step_key":null,"step":1,"metrics":{"a":1,"b":"x","c":true}}"#,
-            r#"{"stream":"trajectories","ts":1.5,"kind":"gen_end","sample_index":1,"group_index":-1,"turn":-1,"weight_version":"","detail":""}"#,
-        ];
         let (mut fast, mut slow) = (Reader::new(), Reader::new());
-        for line in lines {
+        for line in LINES {
             let spaced = line.replace("\":", "\": ").replace(",\"", " ,\"");
             let fast = fast.read(line.as_bytes()).unwrap();
             assert!(
                 matches!(&fast, Read::Record(ready) if line.ends_with(str::from_utf8(ready.body).unwrap()))
             );
             assert_eq!(fast, slow.read(spaced.as_bytes()).unwrap(), "{line}");
+        }
+    }
+
+    proptest! {
+        /// Whatever the look takes, the patient reader takes too, to the same bytes, hour and lanes.
+        #[test]
+        fn a_look_takes_nothing_that_patience_would_not(
+            which in 0..LINES.len(),
+            changes in prop::collection::vec((0_usize..200, "[-+.eE0-9\"\\\\,:{}\\[\\] a-z]|true|null|9999999|é"), 0..3),
+        ) {
+            let mut line = LINES[which].to_owned();
+            for (at, text) in changes {
+                let at = at % line.len();
+                if line.is_char_boundary(at) && line.is_char_boundary(at + 1) {
+                    line.replace_range(at..=at, &text);
+                }
+            }
+            let (mut fast, mut slow) = (Reader::new(), Reader::new());
+            let fast = fast.read(line.as_bytes());
+            let slow = slow.patiently(line.as_bytes());
+            match (&fast, &slow) {
+                (Ok(Read::Record(fast)), Ok(Read::Record(slow))) => {
+                    prop_assert_eq!((fast.at, fast.hour, fast.body), (slow.at, slow.hour, slow.body), "{}", line);
+                    prop_assert_eq!((fast.lane, fast.series), (slow.lane, slow.series), "{}", line);
+                }
+                _ => prop_assert_eq!(&fast, &slow, "{}", line),
+            }
         }
     }
 

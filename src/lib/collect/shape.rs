@@ -239,7 +239,12 @@ fn integer(text: &[u8], nullable: bool) -> Option<usize> {
         return Some(4);
     }
     let sign = usize::from(text.first() == Some(&b'-'));
-    let count = whole(text.get(sign..)?).filter(|count| *count <= SAFE_DIGITS)?;
+    let digits = text.get(sign..)?;
+    let count = whole(digits).filter(|count| *count <= SAFE_DIGITS)?;
+    // There is no negative zero among whole numbers.
+    if sign == 1 && digits.first() == Some(&b'0') {
+        return None;
+    }
     match text.get(sign + count) {
         Some(b',' | b'}' | b']') => Some(sign + count),
         _ => None,

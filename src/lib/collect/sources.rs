@@ -60,6 +60,8 @@ pub(super) struct Sources {
     /// When producers are let in again.
     closed_until: Option<Instant>,
     refusals: Limiter,
+    /// Producers that came so far.
+    came: u64,
 }
 
 impl Sources {
@@ -74,7 +76,7 @@ impl Sources {
         }
         let block = vec![0; BLOCK];
         let refusals = Limiter::new();
-        Self { listeners, producers, counters, tell, block, closed_until: None, refusals }
+        Self { listeners, producers, counters, tell, block, closed_until: None, refusals, came: 0 }
     }
 
     /// Reads until `stop` is readable, `ended` says so, or nobody can send any more.
@@ -180,6 +182,12 @@ impl Sources {
             let Some(listener) = self.listeners.get(at) else { return };
             match listener.accept() {
                 Ok(Some((connection, name))) => {
+                    self.came += 1;
+                    // Those of one path have no names of their own.
+                    let name = match &connection {
+                        Connection::Unix(_) => format!("{name}#{}", self.came),
+                        Connection::Tcp(_) => name,
+                    };
                     let producer =
                         Producer { from: From::Socket(connection), name, splitter: Splitter::default() };
                     let name = producer.name.clone();

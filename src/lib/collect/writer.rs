@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -144,11 +144,16 @@ impl Writer {
 
     fn write_documents(&mut self, ends: bool, last: &mut LastFlush) {
         // At the end the scan is waited for: without it the document would lack lanes.
-        let scanned = self.scanned.as_ref().and_then(|scanned| match ends {
-            true => scanned.recv().ok(),
-            false => scanned.try_recv().ok(),
+        let scanned = self.scanned.as_ref().map(|scanned| match ends {
+            true => scanned.recv().map_err(|_| TryRecvError::Disconnected),
+            false => scanned.try_recv(),
         });
-        if let Some(scanned) = scanned {
+        if let Some(Err(TryRecvError::Disconnected)) = scanned {
+            // The scan fell over, and said so.
+            self.scanned = None;
+            self.catalog.trust_document();
+        }
+        if let Some(Ok(scanned)) = scanned {
             self.scanned = None;
             match scanned {
                 Ok((lanes, known)) => {
