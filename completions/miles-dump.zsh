@@ -286,7 +286,7 @@ never\:"Never"))' \
 '(--cache-dir)--no-cache[Neither read nor write kept summaries]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':name -- Name of the stream\: metrics, phases, topology, gpu_util, gpu_processes, engine_series, trajectories, data_buffer:_default' \
+':name -- Name of the stream\: metrics, phases, topology, gpu_util, gpu_processes, gpu_health, engine_series, trajectories, data_buffer:_default' \
 && ret=0
 ;;
 (inspect)

@@ -16,6 +16,9 @@ _miles() {
             ",$1")
                 cmd="miles"
                 ;;
+            miles,collect)
+                cmd="miles__subcmd__collect"
+                ;;
             miles,completions)
                 cmd="miles__subcmd__completions"
                 ;;
@@ -30,6 +33,12 @@ _miles() {
                 ;;
             miles,man)
                 cmd="miles__subcmd__man"
+                ;;
+            miles,sample)
+                cmd="miles__subcmd__sample"
+                ;;
+            miles,scrape)
+                cmd="miles__subcmd__scrape"
                 ;;
             miles,serve)
                 cmd="miles__subcmd__serve"
@@ -106,6 +115,9 @@ _miles() {
             miles__subcmd__dump__subcmd__help,tokens)
                 cmd="miles__subcmd__dump__subcmd__help__subcmd__tokens"
                 ;;
+            miles__subcmd__help,collect)
+                cmd="miles__subcmd__help__subcmd__collect"
+                ;;
             miles__subcmd__help,completions)
                 cmd="miles__subcmd__help__subcmd__completions"
                 ;;
@@ -120,6 +132,12 @@ _miles() {
                 ;;
             miles__subcmd__help,man)
                 cmd="miles__subcmd__help__subcmd__man"
+                ;;
+            miles__subcmd__help,sample)
+                cmd="miles__subcmd__help__subcmd__sample"
+                ;;
+            miles__subcmd__help,scrape)
+                cmd="miles__subcmd__help__subcmd__scrape"
                 ;;
             miles__subcmd__help,serve)
                 cmd="miles__subcmd__help__subcmd__serve"
@@ -164,12 +182,58 @@ _miles() {
 
     case "${cmd}" in
         miles)
-            opts="-h -V --help --version dump demo serve completions man help"
+            opts="-h -V --help --version dump sample scrape collect demo serve completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__collect)
+            opts="-d -q -v -h -V --dump-details --listen --flush-interval --max-buffered --fsync --run-name --arg --metrics-listen --quiet --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dump-details)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --flush-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-buffered)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics-listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -185,7 +249,7 @@ _miles() {
             fi
             case "${prev}" in
                 --tool)
-                    COMPREPLY=($(compgen -W "miles miles-dump" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "miles miles-dump miles-sample miles-scrape miles-collect" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1064,8 +1128,22 @@ _miles() {
             return 0
             ;;
         miles__subcmd__help)
-            opts="dump demo serve completions man help"
+            opts="dump sample scrape collect demo serve completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__help__subcmd__collect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1301,6 +1379,34 @@ _miles() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        miles__subcmd__help__subcmd__sample)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__help__subcmd__scrape)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         miles__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1322,6 +1428,94 @@ _miles() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__sample)
+            opts="-q -v -h -V --interval --process-interval --node --gpus --count --nvml --health --quiet --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --process-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --gpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --nvml)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        miles__subcmd__scrape)
+            opts="-q -v -h -V --router --engine --topology --mode --interval --timeout --metrics --once --discover --gpus --ca-file --quiet --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --router)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --topology)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -W "auto router direct" -- "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --gpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

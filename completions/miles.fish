@@ -27,6 +27,9 @@ end
 complete -c miles -n "__fish_miles_needs_command" -s h -l help -d 'Print help'
 complete -c miles -n "__fish_miles_needs_command" -s V -l version -d 'Print version'
 complete -c miles -n "__fish_miles_needs_command" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
+complete -c miles -n "__fish_miles_needs_command" -f -a "sample" -d 'Read the GPUs of this host, as records on stdout (miles-sample)'
+complete -c miles -n "__fish_miles_needs_command" -f -a "scrape" -d 'Read the metrics of sglang engines, as records on stdout (miles-scrape)'
+complete -c miles -n "__fish_miles_needs_command" -f -a "collect" -d 'Write records from stdin and sockets to a run\'s streams (miles-collect)'
 complete -c miles -n "__fish_miles_needs_command" -f -a "demo" -d 'Write a synthetic run to try the tools on'
 complete -c miles -n "__fish_miles_needs_command" -f -a "serve" -d 'Serve a run over HTTP: the API and its pages'
 complete -c miles -n "__fish_miles_needs_command" -f -a "completions" -d 'Print completions for a shell'
@@ -277,6 +280,46 @@ complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcom
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "stream" -d 'The records of one telemetry stream'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'The tree of any torch file: path, type, dtype, shape, bytes; nothing in it is executed'
 complete -c miles -n "__fish_miles_using_subcommand dump; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c miles -n "__fish_miles_using_subcommand sample" -l interval -d 'Time between two readings' -r
+complete -c miles -n "__fish_miles_using_subcommand sample" -l process-interval -d 'Time between two lists of the GPUs\' processes; 0 for none' -r
+complete -c miles -n "__fish_miles_using_subcommand sample" -l node -d 'Name of this host in the records [default: its address towards the network, as the job has it]' -r
+complete -c miles -n "__fish_miles_using_subcommand sample" -l gpus -d 'Only these GPUs, by the driver\'s numbers [default: all]' -r
+complete -c miles -n "__fish_miles_using_subcommand sample" -l count -d 'End after N readings [default: go on until told to end]' -r
+complete -c miles -n "__fish_miles_using_subcommand sample" -l nvml -d 'NVIDIA\'s library [default: the system\'s libnvidia-ml.so.1, else libnvidia-ml.so]' -r -F
+complete -c miles -n "__fish_miles_using_subcommand sample" -l health -d 'Make records of gpu_health too'
+complete -c miles -n "__fish_miles_using_subcommand sample" -s q -l quiet -d 'No warnings on stderr; errors stay'
+complete -c miles -n "__fish_miles_using_subcommand sample" -s v -l verbose -d 'Say on stderr what was opened and how it ended'
+complete -c miles -n "__fish_miles_using_subcommand sample" -s h -l help -d 'Print help'
+complete -c miles -n "__fish_miles_using_subcommand sample" -s V -l version -d 'Print version'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l router -d 'Router of the engines' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l engine -d 'An engine; repeatable' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l topology -d 'Run directory whose newest topology record names the engines; read again when it grows' -r -F
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l mode -d 'Who is asked' -r -f -a "auto\t'Each engine when addresses are known, else the router'
+router\t'The router; each engine while it fails, where addresses are known'
+direct\t'Each engine'"
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l interval -d 'Seconds from one scrape to the next' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l timeout -d 'Seconds that one request may take, all in all' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l metrics -d 'These metrics instead of the usual ones, as sglang:x, sglang_x or x; a histogram by its own name' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l gpus -d 'GPUs of an engine, for topology records; repeatable. An engine without is external' -r
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l ca-file -d 'Authorities that https trusts, PEM, instead of the built-in ones of Mozilla' -r -F
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l once -d 'Scrape once and end'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -l discover -d 'Ask the router for its workers, and write a topology record when they change'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -s q -l quiet -d 'No warnings on stderr; errors stay'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -s v -l verbose -d 'Say more on stderr'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c miles -n "__fish_miles_using_subcommand scrape" -s V -l version -d 'Print version'
+complete -c miles -n "__fish_miles_using_subcommand collect" -s d -l dump-details -d 'Run directory: what the job was given as --dump-details; made if it is not there [default: the working directory, if it looks like a run]' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l listen -d 'Let producers connect here: tcp://HOST:PORT (port 0 is any that is free) or unix:PATH; repeatable' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l flush-interval -d 'Write what waits at least so often' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l max-buffered -d 'Records of one stream that wait at most while the disk does not take them; then the oldest go' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l run-name -d 'Name of the run in meta.json [default: the one that is there, else the directory\'s]' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l arg -d 'A setting of the job for args in meta.json; VALUE is JSON, or text if it is not; repeatable' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l metrics-listen -d 'Serve the latest values as Prometheus text at http://HOST:PORT/metrics' -r
+complete -c miles -n "__fish_miles_using_subcommand collect" -l fsync -d 'Wait at each flush until the disk itself has it, not only the system'
+complete -c miles -n "__fish_miles_using_subcommand collect" -s q -l quiet -d 'Say nothing on stderr but errors and losses'
+complete -c miles -n "__fish_miles_using_subcommand collect" -s v -l verbose -d 'Tell each flush, and who comes and goes, on stderr'
+complete -c miles -n "__fish_miles_using_subcommand collect" -s h -l help -d 'Print help'
+complete -c miles -n "__fish_miles_using_subcommand collect" -s V -l version -d 'Print version'
 complete -c miles -n "__fish_miles_using_subcommand demo" -l steps -d 'Train steps with dumps' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l prompts -d 'Prompts (groups) a step; an evaluation has a quarter of them' -r
 complete -c miles -n "__fish_miles_using_subcommand demo" -l samples-per-prompt -d 'Samples a prompt' -r
@@ -304,15 +347,21 @@ complete -c miles -n "__fish_miles_using_subcommand serve" -s q -l quiet -d 'Say
 complete -c miles -n "__fish_miles_using_subcommand serve" -s v -l verbose -d 'Log each request on stderr'
 complete -c miles -n "__fish_miles_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c miles -n "__fish_miles_using_subcommand completions" -l tool -d 'For which binary' -r -f -a "miles\t'`miles`'
-miles-dump\t'`miles-dump`'"
+miles-dump\t'`miles-dump`'
+miles-sample\t'`miles-sample`'
+miles-scrape\t'`miles-scrape`'
+miles-collect\t'`miles-collect`'"
 complete -c miles -n "__fish_miles_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c miles -n "__fish_miles_using_subcommand man" -s h -l help -d 'Print help'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "demo" -d 'Write a synthetic run to try the tools on'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "serve" -d 'Serve a run over HTTP: the API and its pages'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "completions" -d 'Print completions for a shell'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "man" -d 'Write man pages, one a tool and command'
-complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump demo serve completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "dump" -d 'Show what a run\'s dumps hold (miles-dump)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "sample" -d 'Read the GPUs of this host, as records on stdout (miles-sample)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "scrape" -d 'Read the metrics of sglang engines, as records on stdout (miles-scrape)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "collect" -d 'Write records from stdin and sockets to a run\'s streams (miles-collect)'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "demo" -d 'Write a synthetic run to try the tools on'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "serve" -d 'Serve a run over HTTP: the API and its pages'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "completions" -d 'Print completions for a shell'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "man" -d 'Write man pages, one a tool and command'
+complete -c miles -n "__fish_miles_using_subcommand help; and not __fish_seen_subcommand_from dump sample scrape collect demo serve completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "ids" -d 'One row a step: size, age, and whether it is still being written'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "steps" -d 'One row a train step: number of samples and the eight dump/* metrics'
 complete -c miles -n "__fish_miles_using_subcommand help; and __fish_seen_subcommand_from dump" -f -a "summary" -d 'One row a sample: reward, lengths, versions, and masked statistics of the train side'

@@ -302,7 +302,7 @@ never\:"Never"))' \
 '(--cache-dir)--no-cache[Neither read nor write kept summaries]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':name -- Name of the stream\: metrics, phases, topology, gpu_util, gpu_processes, engine_series, trajectories, data_buffer:_default' \
+':name -- Name of the stream\: metrics, phases, topology, gpu_util, gpu_processes, gpu_health, engine_series, trajectories, data_buffer:_default' \
 && ret=0
 ;;
 (inspect)
@@ -396,6 +396,71 @@ esac
     ;;
 esac
 ;;
+(sample)
+_arguments "${_arguments_options[@]}" : \
+'--interval=[Time between two readings]:SECONDS:_default' \
+'--process-interval=[Time between two lists of the GPUs'\'' processes; 0 for none]:SECONDS:_default' \
+'--node=[Name of this host in the records \[default\: its address towards the network, as the job has it\]]:NAME:_default' \
+'*--gpus=[Only these GPUs, by the driver'\''s numbers \[default\: all\]]:0,2,…:_default' \
+'--count=[End after N readings \[default\: go on until told to end\]]:N:_default' \
+'--nvml=[NVIDIA'\''s library \[default\: the system'\''s libnvidia-ml.so.1, else libnvidia-ml.so\]]:PATH:_files' \
+'--health[Make records of gpu_health too]' \
+'(-v --verbose)-q[No warnings on stderr; errors stay]' \
+'(-v --verbose)--quiet[No warnings on stderr; errors stay]' \
+'*-v[Say on stderr what was opened and how it ended]' \
+'*--verbose[Say on stderr what was opened and how it ended]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'-V[Print version]' \
+'--version[Print version]' \
+&& ret=0
+;;
+(scrape)
+_arguments "${_arguments_options[@]}" : \
+'--router=[Router of the engines]:URL:_default' \
+'(--topology)*--engine=[An engine; repeatable]:URL:_default' \
+'--topology=[Run directory whose newest topology record names the engines; read again when it grows]:DIR:_files' \
+'--mode=[Who is asked]:MODE:((auto\:"Each engine when addresses are known, else the router"
+router\:"The router; each engine while it fails, where addresses are known"
+direct\:"Each engine"))' \
+'--interval=[Seconds from one scrape to the next]:SECONDS:_default' \
+'--timeout=[Seconds that one request may take, all in all]:SECONDS:_default' \
+'*--metrics=[These metrics instead of the usual ones, as sglang\:x, sglang_x or x; a histogram by its own name]:A,B,…:_default' \
+'*--gpus=[GPUs of an engine, for topology records; repeatable. An engine without is external]:ADDR=NODE:0-7:_default' \
+'--ca-file=[Authorities that https trusts, PEM, instead of the built-in ones of Mozilla]:FILE:_files' \
+'--once[Scrape once and end]' \
+'--discover[Ask the router for its workers, and write a topology record when they change]' \
+'(-v --verbose)-q[No warnings on stderr; errors stay]' \
+'(-v --verbose)--quiet[No warnings on stderr; errors stay]' \
+'*-v[Say more on stderr]' \
+'*--verbose[Say more on stderr]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'-V[Print version]' \
+'--version[Print version]' \
+&& ret=0
+;;
+(collect)
+_arguments "${_arguments_options[@]}" : \
+'-d+[Run directory\: what the job was given as --dump-details; made if it is not there \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'--dump-details=[Run directory\: what the job was given as --dump-details; made if it is not there \[default\: the working directory, if it looks like a run\]]:DIR:_default' \
+'*--listen=[Let producers connect here\: tcp\://HOST\:PORT (port 0 is any that is free) or unix\:PATH; repeatable]:ADDRESS:_default' \
+'--flush-interval=[Write what waits at least so often]:SECONDS:_default' \
+'--max-buffered=[Records of one stream that wait at most while the disk does not take them; then the oldest go]:N:_default' \
+'--run-name=[Name of the run in meta.json \[default\: the one that is there, else the directory'\''s\]]:NAME:_default' \
+'*--arg=[A setting of the job for args in meta.json; VALUE is JSON, or text if it is not; repeatable]:KEY=VALUE:_default' \
+'--metrics-listen=[Serve the latest values as Prometheus text at http\://HOST\:PORT/metrics]:HOST:PORT:_default' \
+'--fsync[Wait at each flush until the disk itself has it, not only the system]' \
+'(-v --verbose)-q[Say nothing on stderr but errors and losses]' \
+'(-v --verbose)--quiet[Say nothing on stderr but errors and losses]' \
+'*-v[Tell each flush, and who comes and goes, on stderr]' \
+'*--verbose[Tell each flush, and who comes and goes, on stderr]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'-V[Print version]' \
+'--version[Print version]' \
+&& ret=0
+;;
 (demo)
 _arguments "${_arguments_options[@]}" : \
 '--steps=[Train steps with dumps]:N:_default' \
@@ -440,7 +505,10 @@ _arguments "${_arguments_options[@]}" : \
 (completions)
 _arguments "${_arguments_options[@]}" : \
 '--tool=[For which binary]:TOOL:((miles\:"\`miles\`"
-miles-dump\:"\`miles-dump\`"))' \
+miles-dump\:"\`miles-dump\`"
+miles-sample\:"\`miles-sample\`"
+miles-scrape\:"\`miles-scrape\`"
+miles-collect\:"\`miles-collect\`"))' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':shell -- The shell:(bash elvish fish powershell zsh)' \
@@ -525,6 +593,18 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
+(sample)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
+(scrape)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
+(collect)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (demo)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -558,6 +638,9 @@ esac
 _miles_commands() {
     local commands; commands=(
 'dump:Show what a run'\''s dumps hold (miles-dump)' \
+'sample:Read the GPUs of this host, as records on stdout (miles-sample)' \
+'scrape:Read the metrics of sglang engines, as records on stdout (miles-scrape)' \
+'collect:Write records from stdin and sockets to a run'\''s streams (miles-collect)' \
 'demo:Write a synthetic run to try the tools on' \
 'serve:Serve a run over HTTP\: the API and its pages' \
 'completions:Print completions for a shell' \
@@ -565,6 +648,11 @@ _miles_commands() {
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'miles commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__collect_commands] )) ||
+_miles__subcmd__collect_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles collect commands' commands "$@"
 }
 (( $+functions[_miles__subcmd__completions_commands] )) ||
 _miles__subcmd__completions_commands() {
@@ -731,6 +819,9 @@ _miles__subcmd__dump__subcmd__tokens_commands() {
 _miles__subcmd__help_commands() {
     local commands; commands=(
 'dump:Show what a run'\''s dumps hold (miles-dump)' \
+'sample:Read the GPUs of this host, as records on stdout (miles-sample)' \
+'scrape:Read the metrics of sglang engines, as records on stdout (miles-scrape)' \
+'collect:Write records from stdin and sockets to a run'\''s streams (miles-collect)' \
 'demo:Write a synthetic run to try the tools on' \
 'serve:Serve a run over HTTP\: the API and its pages' \
 'completions:Print completions for a shell' \
@@ -738,6 +829,11 @@ _miles__subcmd__help_commands() {
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'miles help commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__help__subcmd__collect_commands] )) ||
+_miles__subcmd__help__subcmd__collect_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles help collect commands' commands "$@"
 }
 (( $+functions[_miles__subcmd__help__subcmd__completions_commands] )) ||
 _miles__subcmd__help__subcmd__completions_commands() {
@@ -831,6 +927,16 @@ _miles__subcmd__help__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'miles help man commands' commands "$@"
 }
+(( $+functions[_miles__subcmd__help__subcmd__sample_commands] )) ||
+_miles__subcmd__help__subcmd__sample_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles help sample commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__help__subcmd__scrape_commands] )) ||
+_miles__subcmd__help__subcmd__scrape_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles help scrape commands' commands "$@"
+}
 (( $+functions[_miles__subcmd__help__subcmd__serve_commands] )) ||
 _miles__subcmd__help__subcmd__serve_commands() {
     local commands; commands=()
@@ -840,6 +946,16 @@ _miles__subcmd__help__subcmd__serve_commands() {
 _miles__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'miles man commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__sample_commands] )) ||
+_miles__subcmd__sample_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles sample commands' commands "$@"
+}
+(( $+functions[_miles__subcmd__scrape_commands] )) ||
+_miles__subcmd__scrape_commands() {
+    local commands; commands=()
+    _describe -t commands 'miles scrape commands' commands "$@"
 }
 (( $+functions[_miles__subcmd__serve_commands] )) ||
 _miles__subcmd__serve_commands() {
