@@ -34,21 +34,23 @@ const TALK_PERIOD: Duration = Duration::from_secs(10);
     version,
     max_term_width = 100,
     after_help = "\
-Who is asked (--mode auto): each engine at /metrics when addresses are known (--engine, --topology or
---discover), else the router at /engine_metrics. A router that fails is replaced by its engines where
-their addresses are known (it lists its workers, or was heard of them before), and is tried again every
-30 s. An engine that was known and is missing from a router's answer is told as a gap.
+Who is asked (--mode auto): each engine at /metrics when addresses are known (--engine,
+--topology or --discover), else the router at /engine_metrics. While a router fails, its engines
+are scraped directly where their addresses are known (it lists its workers, or named them
+before), and it is tried again every 15 rounds. An engine that was known and is missing from a
+router's answer is told as a gap.
 
-One value a scrape for each engine, metric, engine_type and dp_rank. The lowest rank of tensor, pipeline
-and expert parallelism speaks for all; a series without a priority is the total of those with one; parts
-told apart by anything else (is_streaming, model_name) add up, and shares and durations among the gauges
-become their mean. What is missing is a gap, never 0. A histogram is its _sum and _count.
+One value a scrape for each engine, metric, engine_type and dp_rank. The lowest rank of tensor,
+pipeline and expert parallelism speaks for all. A series without a priority is the total of those
+with one. Parts told apart by anything else (is_streaming, model_name) add up; of gauges that are
+shares or durations the mean is taken. A histogram is its _sum and _count. What is missing is a
+gap, never 0.
 
-No proxy is taken from the environment. An engine has --timeout seconds and 16 MiB for its answer. A
-reader of stdout that stalls loses scrapes, which are counted on stderr.
+No proxy is taken from the environment. An engine has --timeout seconds and 16 MiB for its
+answer. A reader of stdout that stalls loses scrapes, which are counted on stderr.
 
-Exit status: 0 also when interrupted or when the reader goes away; 69 when --once reaches nobody; 2 when
-it reaches somebody without a known metric.
+Exit status: 0, also when interrupted or when the reader goes away; with --once, 69 when nobody
+answers and 2 when who answers has no known metric.
 
 Examples:
   miles-scrape --router http://head:30000 --discover | miles-collect -d RUN

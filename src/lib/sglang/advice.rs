@@ -34,6 +34,9 @@ pub(super) fn hint(error: &FetchError, path: &str) -> &'static str {
         }
         FetchError::Status { .. } => "is this the right port?",
         FetchError::TooLarge => "is this an engine's port?",
+        FetchError::Other(text) if text.contains("certificate") => {
+            "--ca-file names the authorities of a private cluster"
+        }
         FetchError::Other(_) => "curl may show more",
     }
 }

@@ -47,16 +47,15 @@ impl Means {
         let mut found = Vec::new();
         for (gauge, metric) in selection.metrics().iter().enumerate() {
             let Some((sum_at, count_at)) = metric.mean_of else { continue };
-            for count in values.iter().filter(|value| value.metric == count_at) {
+            let of = |at| values.iter().filter(move |value| value.metric == at);
+            let sums: HashMap<Labels, f64> = of(sum_at).map(|sum| (Labels::of(sum), sum.value)).collect();
+            for count in of(count_at) {
                 let labels = Labels::of(count);
-                let of_these = |value: &&Value| Labels::of(value) == labels;
-                let Some(sum) = values.iter().filter(of_these).find(|value| value.metric == sum_at) else {
-                    continue;
-                };
+                let Some(&sum) = sums.get(&labels) else { continue };
                 let here = self.0.entry(addr.to_owned()).or_default();
-                let last = here.insert((gauge, labels), (sum.value, count.value));
+                let last = here.insert((gauge, labels), (sum, count.value));
                 let Some((last_sum, last_count)) = last else { continue };
-                let (grown, observed) = (sum.value - last_sum, count.value - last_count);
+                let (grown, observed) = (sum - last_sum, count.value - last_count);
                 if observed > 0.0 && grown >= 0.0 && (grown / observed).is_finite() {
                     found.push(Value { metric: gauge, value: grown / observed, ..count.clone() });
                 }

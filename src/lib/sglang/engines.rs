@@ -43,6 +43,10 @@ impl Engines {
         self.0.len()
     }
 
+    pub fn has_key(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// In order of their keys.
     pub fn all(&self) -> impl Iterator<Item = &Engine> {
         self.0.values()

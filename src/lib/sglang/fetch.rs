@@ -40,7 +40,7 @@ pub enum FetchError {
         /// Beginning of the body.
         body: String,
     },
-    /// Larger than [`MAX_BYTES`].
+    /// Larger than any answer of an engine.
     #[error("an answer of more than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// Anything else that went wrong on the way.

@@ -21,6 +21,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::names::{Fold, Selection, Target, stem};
 use super::text::{Kind, Line, Lines, Malformed, Sample};
@@ -93,13 +94,13 @@ impl<'a> Rank<'a> {
 #[must_use]
 pub fn read(text: &[u8], selection: &Selection, of_router: bool) -> Answer {
     let mut answer = Answer::default();
-    let mut kinds: Vec<(Cow<'_, str>, Kind)> = Vec::new();
+    let mut kinds = Kinds::default();
     let mut parts: Vec<Part<'_>> = Vec::new();
     for line in Lines::new(text) {
         match line {
             Ok(Line::Type(family, kind)) => {
                 if stem(&family).is_some() {
-                    kinds.push((family, kind));
+                    kinds.insert(family, kind);
                 }
             }
             Ok(Line::Sample(sample)) => {
@@ -129,16 +130,19 @@ pub fn read(text: &[u8], selection: &Selection, of_router: bool) -> Answer {
     answer
 }
 
-/// The type of the family that a sample is of; types are told shortly before their samples.
-fn kind_of(kinds: &[(Cow<'_, str>, Kind)], name: &str) -> Option<Kind> {
-    let of = |family: &str, kind: Kind| match name.strip_prefix(family)? {
-        "" => Some(kind),
-        "_sum" | "_count" | "_bucket" => matches!(kind, Kind::Histogram | Kind::Summary).then_some(kind),
-        // OpenMetrics tells the type of `x_total` as that of `x`.
-        "_total" => (kind == Kind::Counter).then_some(kind),
-        _ => None,
+/// Types of families, by their names as they were exposed.
+type Kinds<'a> = HashMap<Cow<'a, str>, Kind, foldhash::fast::RandomState>;
+
+/// The type of the family that a sample is of.
+fn kind_of(kinds: &Kinds<'_>, name: &str) -> Option<Kind> {
+    let of = |ending: &str, fits: fn(Kind) -> bool| {
+        kinds.get(name.strip_suffix(ending)?).copied().filter(|kind| fits(*kind))
     };
-    kinds.iter().rev().find_map(|(family, kind)| of(family, *kind))
+    let counted = |kind| matches!(kind, Kind::Histogram | Kind::Summary);
+    kinds.get(name).copied().or_else(|| of("_sum", counted)).or_else(|| of("_count", counted)).or_else(|| {
+        // OpenMetrics tells the type of `x_total` as that of `x`.
+        of("_total", |kind| kind == Kind::Counter)
+    })
 }
 
 /// Whether a metric only grows: its type says, else its name.
@@ -218,16 +222,12 @@ impl Answer {
         {
             counting.retain(|part| part.ranks == lowest);
         }
-        let mut seen: Vec<&[(Cow<'_, str>, Cow<'_, str>)]> = Vec::with_capacity(counting.len());
-        let mut sum = 0.0;
-        for part in &counting {
-            if !seen.contains(&part.rest.as_slice()) {
-                seen.push(&part.rest);
-                sum += part.value;
-            }
-        }
+        // The sort keeps the order of equal ones, so that the first of them stays.
+        counting.sort_by(|a, b| a.rest.cmp(&b.rest));
+        counting.dedup_by(|b, a| a.rest == b.rest);
+        let sum: f64 = counting.iter().map(|part| part.value).sum();
         let grows = counting.first().is_some_and(|part| part.grows);
-        let value = if mean && !grows { sum / seen.len() as f64 } else { sum };
+        let value = if mean && !grows { sum / counting.len() as f64 } else { sum };
         if !value.is_finite() {
             self.not_finite += 1;
             return;
@@ -377,6 +377,14 @@ sglang_num_requests_total{worker_addr=\"http://a:1\",dp_rank=\"\"} 2
         let text = "sglang:token_usage{m=\"a\"} 1e308\nsglang:gen_throughput{m=\"a\"} 1e308\nsglang:gen_throughput{m=\"b\"} 1e308\n";
         let answer = read(text.as_bytes(), &Selection::default(), false);
         assert_eq!((answer.values.len(), answer.not_finite), (1, 1));
+    }
+
+    #[test]
+    fn a_huge_answer_takes_no_more_than_its_size() {
+        let text: String = (0..30_000)
+            .map(|n| format!("# TYPE sglang:x{n} gauge\nsglang:num_running_reqs{{l=\"{n}\"}} 1\nsglang:num_queue_reqs{{dp_rank=\"{n}\"}} 1\n"))
+            .collect();
+        assert_eq!(values(&text, false).len(), 30_001);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod advice;
 mod ask;
 mod emit;
 mod engines;
+mod fallen;
 mod fetch;
 mod fold;
 mod gap;

@@ -7,7 +7,7 @@
 //! **Router or engines.** A router's `/engine_metrics` is one question for all engines, but it can be missing
 //! (404, 501), refuse (500 when engines differ in their labels, when all are dead, or always with `--dp-aware`)
 //! or leave a dead engine out of a good answer. On a failure the engines whose addresses are known are asked themselves from that
-//! round on, and the router is tried again beside them every [`RETRY_ROUNDS`]. An engine that was known and
+//! round on, and the router is tried again beside them every 15 rounds. An engine that was known and
 //! is not in a good answer has a gap, and that is told.
 
 use std::collections::HashSet;
@@ -19,6 +19,7 @@ use super::advice::{ENGINE_METRICS, METRICS, hint, nothing_known};
 use super::ask::{Asked, Desk, Got, Round};
 use super::emit::{self, Means};
 use super::engines::{Engines, Source};
+use super::fallen::Fallen;
 use super::fetch::{Client, FetchError};
 use super::fold::{Answer, Value};
 use super::names::Selection;
@@ -27,24 +28,8 @@ use super::topology::Told;
 use super::voice::{Output, Voice};
 use super::workers::{LISTS, Worker};
 
-/// A router that failed is tried again after this many rounds (30 s of the usual ones): soon enough to notice
-/// its return, too seldom to matter to one that fails at some cost.
-const RETRY_ROUNDS: u32 = 15;
-/// Not oftener than that, however short the rounds: bounds what a failing router is asked.
-const SHORTEST_RETRY: Duration = Duration::from_secs(1);
-/// Not more seldom than that, however long the rounds.
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// The list of workers is asked for at most this often.
 const RELIST: Duration = Duration::from_secs(1);
-
-/// A router that failed.
-#[derive(Debug)]
-struct Fallen {
-    why: String,
-    hint: &'static str,
-    told: bool,
-    retry_at: Instant,
-}
 
 /// Scrapes in rounds.
 pub struct Scraper {
@@ -197,7 +182,10 @@ impl Scraper {
         } else {
             self.voice.gaps.forget("engines");
         }
-        self.tell_of_fall();
+        let count = self.engines.len();
+        if let Some(text) = self.fallen.as_mut().and_then(|fallen| fallen.tell(count)) {
+            self.voice.say(Output::Warning(text));
+        }
         let engines = self.engines.all().filter(|engine| !engine.in_flight);
         let keys: Vec<String> = engines.map(|engine| engine.address.key().to_owned()).collect();
         for key in keys {
@@ -206,7 +194,7 @@ impl Scraper {
             let (url, suspect) = (engine.address.url(METRICS), self.voice.gaps.has(engine.address.text()));
             self.desk.metrics(Asked::Engine(key), url, suspect, round);
         }
-        if self.fallen.as_ref().is_some_and(|fallen| Instant::now() >= fallen.retry_at) {
+        if self.fallen.as_ref().is_some_and(Fallen::is_due) {
             self.ask_router(Asked::Probe, round);
         }
     }
@@ -261,7 +249,7 @@ impl Scraper {
             Ok(answer) => nothing_known(&url, &answer),
             Err(error) => (format!("{url}: {error}"), hint(&error, ENGINE_METRICS)),
         };
-        self.fallen = Some(Fallen { why, hint, told: false, retry_at: self.retry_at() });
+        self.fallen = Some(Fallen::new(why, hint, self.interval));
         if self.engines.is_empty() {
             // Whom else to ask only the router itself can say.
             self.ask_list(round);
@@ -269,10 +257,6 @@ impl Scraper {
         } else {
             self.launch(round);
         }
-    }
-
-    fn retry_at(&self) -> Instant {
-        Instant::now() + self.interval.saturating_mul(RETRY_ROUNDS).clamp(SHORTEST_RETRY, LONGEST_RETRY)
     }
 
     /// Hands a router's values to the engines that they are of, and finds those that are missing.
@@ -312,7 +296,6 @@ impl Scraper {
 
     fn probe_answered(&mut self, answer: Result<Answer, FetchError>) {
         self.router_in_flight = false;
-        let retry_at = self.retry_at();
         let Some(router) = &self.router else { return };
         if answer.is_ok_and(|answer| !answer.values.is_empty()) {
             // Its values are those that the engines have told themselves this round.
@@ -321,7 +304,7 @@ impl Scraper {
                 self.voice.say(Output::News(format!("{url}: answers again, and is asked from now on")));
             }
         } else if let Some(fallen) = &mut self.fallen {
-            fallen.retry_at = retry_at;
+            fallen.wait(self.interval);
         }
     }
 
@@ -370,23 +353,14 @@ impl Scraper {
         let engines = engines.map(|engine| (&engine.address, engine.worker_type.as_deref()));
         if let Some(line) = self.told.line(ts, engines) {
             self.voice.say(Output::Topology(line));
-        }
-    }
-
-    /// Says once that the engines are asked instead of the router.
-    fn tell_of_fall(&mut self) {
-        let engines = match self.engines.len() {
-            0 => return,
-            1 => "its engine is".to_owned(),
-            count => format!("its {count} engines are"),
-        };
-        if let Some(fallen) = self.fallen.as_mut().filter(|fallen| !fallen.told) {
-            fallen.told = true;
-            let text = format!(
-                "{}; {engines} scraped directly while it fails; hint: --mode direct does so from the start",
-                fallen.why
-            );
-            self.voice.say(Output::Warning(text));
+            for addr in self.told.strangers(|key| self.engines.has_key(key)) {
+                let why = format!("{addr}: has GPUs by --gpus and is none of the engines");
+                self.voice.miss(
+                    &format!("{addr} placed"),
+                    &why,
+                    "--gpus takes addresses as the engines have them",
+                );
+            }
         }
     }
 

@@ -72,6 +72,12 @@ impl Told {
         !self.placements.is_empty()
     }
 
+    /// Addresses that were placed and of which `is_known` is not true.
+    pub fn strangers(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+        let placed = self.placements.iter().map(|placement| &placement.address);
+        placed.filter(|address| !is_known(address.key())).map(|address| address.text().to_owned()).collect()
+    }
+
     /// Forgets what was told, so that it is told again.
     pub fn forget(&mut self) {
         self.last = None;

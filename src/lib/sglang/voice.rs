@@ -10,7 +10,7 @@ use super::gap::Gaps;
 pub enum Output {
     /// Lines of `engine_series`, of one engine or one router's answer; can be dropped.
     Lines(Vec<u8>),
-    /// A line of `topology`; not to be dropped without [`Scraper::tell_topology_again`].
+    /// A line of `topology`; not to be dropped without [`super::Scraper::tell_topology_again`].
     Topology(Vec<u8>),
     /// Something is wrong, and what to try.
     Warning(String),
