@@ -283,10 +283,25 @@ fn a_reader_that_stalls_costs_ticks_that_are_counted_and_does_not_hold_up_the_en
     let host = Host::new(32);
     let (mut running, stdout) = Running::start_unread(host.command(&["--interval", "0.01", "--health"]));
     // The pipe fills, then the queue behind it.
-    running.says("nobody reads stdout");
+    running.says("stdout is not read fast enough");
     running.signal("-TERM");
     assert_eq!(running.wait().code(), Some(0), "{}", running.said());
-    assert!(running.stderr().contains("ticks dropped"), "{}", running.said());
+    assert!(running.stderr().contains("ticks were dropped"), "{}", running.said());
+    drop(stdout);
+}
+
+#[test]
+fn a_reader_of_both_outputs_that_stalls_does_not_hold_up_the_end_either() {
+    let host = Host::new(32);
+    let sample = host.command(&["--interval", "0.01", "--health"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(sample.get_program()).args(sample.get_args());
+    command.envs(sample.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let (mut running, stdout) = Running::start_unread(command);
+    // Long enough for the pipe and the queue to fill; if they do not, the test asks less.
+    std::thread::sleep(Duration::from_secs(2));
+    running.signal("-TERM");
+    assert_eq!(running.wait().code(), Some(0));
     drop(stdout);
 }
 
@@ -317,4 +332,36 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
         let ran = host.run(args);
         assert_eq!(ran.status.code(), Some(64), "{args:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn records_of_gpu_health_are_read_back_like_those_of_any_stream() {
+    let mut host = Host::new(2);
+    host.set("0.mig", 1);
+    let ran = host.run(&["--count", "1", "--health"]).ok();
+    let run = tempfile::tempdir().unwrap();
+    let hours = run.path().join("dashboard/gpu_health");
+    fs::create_dir_all(&hours).unwrap();
+    let lines: Vec<String> = ran
+        .of("gpu_health")
+        .into_iter()
+        .map(|line| {
+            let mut line = line.clone();
+            line.shift_remove("stream");
+            // In the hour that the file says.
+            line["ts"] = json!(1_767_225_600.5);
+            Value::Object(line).to_string()
+        })
+        .collect();
+    fs::write(hours.join("20260101_00.jsonl"), lines.join("\n") + "\n").unwrap();
+    let dump = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_miles-dump"));
+        let ran =
+            command.arg("-d").arg(run.path()).args(["stream", "gpu_health"]).args(args).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    assert_eq!(dump(&[]).replace(r#""stream":"gpu_health","#, ""), lines.join("\n") + "\n");
+    let csv = dump(&["--format", "csv", "--columns", "gpu,mig,util,throttle_reasons"]);
+    assert!(csv.contains("true,,") && csv.contains("false,11,"), "{csv}");
 }

@@ -150,7 +150,9 @@ impl Shared {
     /// Answers whether the connection goes on.
     fn write(&self, out: &mut TcpStream, answer: Answer) -> bool {
         let head = |status: u16, length: usize, more: &str| {
-            format!("HTTP/1.1 {status} Told\r\nContent-Type: text/plain\r\n{more}Content-Length: {length}\r\n\r\n")
+            format!(
+                "HTTP/1.1 {status} Told\r\nContent-Type: text/plain\r\n{more}Content-Length: {length}\r\n\r\n"
+            )
         };
         let whole = |out: &mut TcpStream, head: String, body: &[u8]| {
             out.write_all(&[head.as_bytes(), body].concat()).is_ok()

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 use tempfile::TempDir;
@@ -104,6 +104,16 @@ pub fn tool() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_miles-sample"));
     command.env_remove("LD_LIBRARY_PATH").env_remove("NVML_STUB").stdin(Stdio::null());
     command
+}
+
+/// Unix seconds.
+pub fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// When a record was read.
+pub fn time(line: &Line) -> f64 {
+    line["ts"].as_f64().unwrap()
 }
 
 /// How the tool ended, and what it said.
@@ -214,14 +224,16 @@ impl Running {
         }
     }
 
-    /// Reads until each of these GPUs has had `more` further records of `gpu_util`. None of `not` may have one.
+    /// Reads until each of these GPUs has had `more` further records of `gpu_util`. None of `not` may have one
+    /// of a time from now on; older ones can still be on their way.
     #[track_caller]
     pub fn goes_on(&self, gpus: &[u64], not: &[u64], more: usize) {
+        let now = now();
         let mut counts: BTreeMap<u64, usize> = gpus.iter().map(|gpu| (*gpu, 0)).collect();
         self.until("records of all", |line| {
             if line["stream"] == "gpu_util" {
                 let gpu = line["gpu"].as_u64().unwrap();
-                assert!(!not.contains(&gpu), "a record of GPU {gpu}");
+                assert!(!not.contains(&gpu) || time(line) < now, "a record of GPU {gpu}");
                 counts.entry(gpu).and_modify(|count| *count += 1);
             }
             counts.values().all(|count| *count >= more)
@@ -238,11 +250,6 @@ impl Running {
             while self.lines.try_recv().is_ok() {}
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    /// Forgets lines that are here already.
-    pub fn forget(&self) {
-        while self.lines.try_recv().is_ok() {}
     }
 
     pub fn signal(&self, signal: &str) {

@@ -42,7 +42,7 @@ A line that is no record is told with its source and number, and left out. {\"st
 
 Records are appended to DIR/dashboard/ at least every --flush-interval. Without --listen the end of stdin is
 the end; with it, SIGTERM or SIGINT is, and stdin is one producer more. Whatever waits is then written: exit 0
-says that all of it was. While the disk fails, records wait, the newest --max-buffered of a stream (and 120 MB
+says that all of it was. While the disk fails, records wait, the newest --max-buffered of a stream (and 150 MB
 in all). Sockets are read whatever the disk does; stdin alone is read no faster than a working disk takes it.
 -v tells each flush: \"flushed N records (TOTAL in all): STREAM N (TOTAL), …\"; those are on disk and stay.
 Nobody is asked who they are: listen on loopback, a private network or a socket.

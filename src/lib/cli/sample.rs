@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -32,12 +33,12 @@ const INTERVAL_S: [f64; 2] = [0.01, 86_400.0];
 #[derive(Debug, Parser)]
 #[command(name = "miles-sample", version, max_term_width = 100)]
 #[command(after_help = "\
-GPUs are numbered as the driver does, by PCI bus address, whatever CUDA_VISIBLE_DEVICES says: NVML, the
-library of NVIDIA's driver that is read here, knows nothing of that variable.
+GPUs are numbered as the driver does, by PCI bus address, whatever CUDA_VISIBLE_DEVICES says:
+NVIDIA's library, which is read here, knows nothing of that variable.
 
-A card that hangs or is gone costs its own records; it is looked for again, and known by its UUID. A card
-without utilisation (MIG), memory or power is left out of gpu_util, which cannot hold null, and is in
-gpu_health. A reader of stdout that stops costs ticks, which are counted.
+A card that hangs or is gone costs its own records; it is looked for again, and known by its UUID.
+A card without utilisation (MIG), memory or power is left out of gpu_util, which cannot hold null,
+and is in gpu_health. A reader of stdout that stops costs ticks, which are counted.
 
 Exit status: 0 also when told to end or when the reader goes away, 69 without a driver or a GPU.
 
@@ -117,35 +118,79 @@ pub fn run(args: SampleArgs) -> Result<Exit, CliError> {
         None => node_address(),
     };
     let SampleArgs { quiet, verbose, .. } = args;
+    let gpus = args.gpus.map(|mut gpus| {
+        gpus.sort_unstable();
+        gpus.dedup();
+        gpus
+    });
     let settings = Settings {
         interval: args.interval,
         process_interval: args.process_interval.0,
         node,
-        gpus: args.gpus,
+        gpus,
         count: args.count,
         health: args.health,
     };
+    let signals = Signals::hold();
+    let no_thread = |error: io::Error| CliError::new(format!("no thread: {error}"));
+    let talk = Talk::new().map_err(no_thread)?;
     let mut tell = |note| match note {
-        Note::Warning(text) if !quiet => say(TOOL, &format!("warning: {text}")),
-        Note::Detail(text) if verbose > 0 => say(TOOL, &text),
+        Note::Warning(text) if !quiet => talk.say(format!("warning: {text}")),
+        Note::Detail(text) if verbose > 0 => talk.say(text),
         _ => {}
     };
     // Not the buffered one, whose lock a blocked write would hold when the process ends.
     let failed = |error: io::Error| CliError::new(format!("stdout: {error}"));
     let out = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?);
     let sampler = Sampler::new(settings, Arc::new(NvmlSource::new(args.nvml)), &mut tell);
-    end_on_signals(sampler.control()).map_err(|error| CliError::new(format!("signals: {error}")))?;
+    signals.end(sampler.control()).map_err(no_thread)?;
     let Finished { ended, busy } = sampler.run(out);
-    if let Ok(ended) = &ended
-        && verbose > 0
-    {
-        say(TOOL, &summary(ended));
+    match &ended {
+        Ok(ended) if verbose > 0 => talk.say(summary(ended)),
+        Ok(ended) if ended.dropped > 0 && !quiet => {
+            talk.say(format!("warning: {} ticks were dropped", ended.dropped));
+        }
+        _ => {}
     }
+    talk.end();
     let result = ended.map(|_| Exit::Ok).map_err(cli_error);
     if busy {
         leave(&result);
     }
     result
+}
+
+/// Talks on stderr from a thread of its own: where stderr is the same pipe as stdout, a reader that stops would
+/// otherwise stop the sampler by way of what it says about that.
+struct Talk {
+    lines: SyncSender<String>,
+    done: Receiver<()>,
+}
+
+impl Talk {
+    /// Lines that wait; more are lost.
+    const QUEUE: usize = 100;
+    /// At the end, what waits is given this long.
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    fn new() -> io::Result<Self> {
+        let (lines, queue) = sync_channel::<String>(Self::QUEUE);
+        let (tell, done) = sync_channel(1);
+        thread::Builder::new().name("talk".into()).spawn(move || {
+            queue.iter().for_each(|line| say(TOOL, &line));
+            let _ = tell.send(());
+        })?;
+        Ok(Self { lines, done })
+    }
+
+    fn say(&self, line: String) {
+        let _ = self.lines.try_send(line);
+    }
+
+    fn end(self) {
+        drop(self.lines);
+        let _ = self.done.recv_timeout(Self::PATIENCE);
+    }
 }
 
 fn summary(ended: &Ended) -> String {
@@ -190,36 +235,46 @@ fn leave(result: &Result<Exit, CliError>) -> ! {
     unsafe { libc::_exit(exit.code().into()) }
 }
 
-/// Lets the first SIGINT, SIGTERM or SIGHUP end the sampler in order, and a second one the process at once.
-/// To be called before there are other threads: those inherit that the signals are not theirs.
-fn end_on_signals(control: Control) -> io::Result<()> {
-    let mut signals = MaybeUninit::uninit();
-    // SAFETY: sigemptyset(3) makes the set; the rest reads it, or takes plain numbers.
-    let signals = unsafe {
-        libc::sigemptyset(signals.as_mut_ptr());
-        let mut signals = signals.assume_init();
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // One that the parent chose to ignore (nohup) stays ignored; blocked it would arrive all the same.
-            let before = libc::signal(signal, libc::SIG_DFL);
-            if before == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_IGN);
-            } else {
-                libc::sigaddset(&raw mut signals, signal);
+/// SIGINT, SIGTERM and SIGHUP, when they are no longer delivered to any thread.
+struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// To be called before there are other threads: those inherit that the signals are not theirs.
+    fn hold() -> Self {
+        let mut signals = MaybeUninit::uninit();
+        // SAFETY: sigemptyset(3) makes the set; the rest reads it, or takes plain numbers.
+        unsafe {
+            libc::sigemptyset(signals.as_mut_ptr());
+            let mut signals = signals.assume_init();
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                // One that the parent chose to ignore (nohup) stays ignored; held it would arrive all the same.
+                if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
+                    libc::signal(signal, libc::SIG_IGN);
+                } else {
+                    libc::sigaddset(&raw mut signals, signal);
+                }
             }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
+            Self(signals)
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
-        signals
-    };
-    let wait = move || {
-        let mut signal = 0;
-        // SAFETY: both outlive the call.
-        unsafe { libc::sigwait(&raw const signals, &raw mut signal) };
-        control.stop();
-        // SAFETY: as above; from here on the next one has its default action.
-        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, std::ptr::null_mut()) };
-        thread::park();
-    };
-    thread::Builder::new().name("signals".into()).spawn(wait).map(drop)
+    }
+
+    /// The first one ends the sampler in order, a second one the process at once.
+    fn end(self, control: Control) -> io::Result<()> {
+        let wait = move || {
+            let Self(signals) = self;
+            let mut signal = 0;
+            // SAFETY: both outlive the call.
+            unsafe { libc::sigwait(&raw const signals, &raw mut signal) };
+            control.stop();
+            // SAFETY: as above. Of this thread alone, which is enough: the next one has its default action.
+            unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, std::ptr::null_mut()) };
+            loop {
+                thread::park();
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(wait).map(drop)
+    }
 }
 
 #[cfg(test)]

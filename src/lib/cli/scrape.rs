@@ -178,12 +178,9 @@ impl Run {
     }
 
     fn forever(mut self, interval: Duration, mut recorded: Option<Recorded>) -> Result<Exit, CliError> {
-        let begun = Instant::now();
-        let mut ticks: u32 = 0;
-        let mut next = begun;
+        let mut ticks = Ticks::new(Instant::now(), interval);
         while !self.is_over() {
-            let now = Instant::now();
-            if now >= next {
+            if ticks.is_due(Instant::now()) {
                 if let Some(engines) = recorded.as_mut().and_then(|recorded| recorded.again(&mut self.talk)) {
                     self.scraper.set_engines(engines);
                 }
@@ -192,12 +189,9 @@ impl Run {
                 } else {
                     self.scraper.begin(unix_now());
                 }
-                // From the start, so that no delay adds up; ticks that are over are left out.
-                ticks = ticks.saturating_add(1).max(elapsed_ticks(begun, interval));
-                next = begun + interval.saturating_mul(ticks);
             }
             self.pass_on();
-            let wait = next.saturating_duration_since(Instant::now()).min(NOTICE);
+            let wait = ticks.next.saturating_duration_since(Instant::now()).min(NOTICE);
             if self.scraper.receive(wait) {
                 self.pass_on();
             }
@@ -243,11 +237,27 @@ impl Run {
     }
 }
 
-/// How many ticks lie before now.
-fn elapsed_ticks(begun: Instant, interval: Duration) -> u32 {
-    let ticks = begun.elapsed().as_secs_f64() / interval.as_secs_f64();
-    // Saturates; at ten ticks a second that is after 13 years.
-    ticks.ceil() as u32
+/// When to scrape: at multiples of the interval after the start, so that no delay adds up.
+struct Ticks {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Ticks {
+    fn new(start: Instant, interval: Duration) -> Self {
+        Self { next: start, interval }
+    }
+
+    /// Whether a tick is due. One that was slept through is left out, not made up for.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = now >= self.next;
+        while self.next <= now {
+            let behind = now.duration_since(self.next).as_nanos() / self.interval.as_nanos().max(1);
+            let ticks = u32::try_from(behind).unwrap_or(u32::MAX).saturating_add(1);
+            self.next += self.interval.saturating_mul(ticks);
+        }
+        due
+    }
 }
 
 fn cannot_write(error: std::io::Error) -> CliError {
@@ -333,5 +343,24 @@ fn stop_on_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: storing to an atomic and signal(2) are async-signal-safe.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_do_not_drift_and_those_slept_through_are_left_out() {
+        let (start, interval) = (Instant::now(), Duration::from_millis(200));
+        let mut ticks = Ticks::new(start, interval);
+        let mut seen = Vec::new();
+        for at in [0, 1, 199, 215, 390, 400, 401, 1_399, 1_400, 1_401, 100_000_050, 100_000_200] {
+            if ticks.is_due(start + Duration::from_millis(at)) {
+                seen.push(at);
+            }
+            assert_eq!(ticks.next.duration_since(start).as_millis() % 200, 0);
+        }
+        assert_eq!(seen, [0, 215, 400, 1_399, 1_400, 100_000_050, 100_000_200]);
     }
 }

@@ -18,7 +18,7 @@ pub(super) const STREAMS: usize = Stream::ALL.len();
 
 /// Bytes that wait in all streams together, however few records those are: a record may have up to a
 /// megabyte.
-pub(super) const MAX_BYTES: usize = 120_000_000;
+pub(super) const MAX_BYTES: usize = 150_000_000;
 
 /// Bytes of one batch. All of it is written again if the system takes it and then says that it has not.
 const BATCH: usize = 4 * 1024 * 1024;
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn what_the_writer_has_out_counts_and_stays() {
         let buffer = Buffer::new(3);
-        (0..3).for_each(|n| drop(push(&buffer, 0, 1, &format!("{n}}}"))));
+        assert_eq!((0..3).map(|n| push(&buffer, 0, 1, &format!("{n}}}"))).sum::<u64>(), 0);
         let out = buffer.take(0).unwrap();
         assert_eq!(push(&buffer, 0, 1, "3}"), 1);
         buffer.give_back(0, &out, 0, 0, out.chunks.clone());
@@ -440,7 +440,7 @@ mod tests {
         let buffer = Buffer::new(1_000_000);
         let body = format!("{}}}", "x".repeat(900_000));
         let dropped: u64 = (0..200).map(|_| push(&buffer, 0, 1, &body)).sum();
-        assert!(dropped >= 60, "{dropped}");
+        assert!(dropped >= 30, "{dropped}");
         assert!(buffer.memory() <= MAX_BYTES);
         while let Some(batch) = buffer.take(0) {
             buffer.give_back(0, &batch, batch.records, 0, Vec::new());
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn hours_in_any_order_are_gathered() {
         let buffer = Buffer::new(100_000);
-        (0..1000).for_each(|n| drop(push(&buffer, 0, n % 20, "x}")));
+        assert_eq!((0..1000).map(|n| push(&buffer, 0, n % 20, "x}")).sum::<u64>(), 0);
         let mut batches = 0;
         while let Some(batch) = buffer.take(0) {
             batches += 1;

@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 
 use super::disk;
 use super::shape::{Shape, shapes};
-use crate::record::{Record, Stream, Value, decode};
+use crate::record::{Record, Stream, decode};
 use crate::telemetry::{CatalogLane, LaneCatalog, Lines, TelemetryError, partitions};
+
+/// Streams whose records make lanes. A card that only tells of its health makes none: the job knows nothing
+/// of that stream.
+pub(super) const NAMING: [Stream; 4] =
+    [Stream::Phases, Stream::Topology, Stream::GpuUtil, Stream::GpuProcesses];
 
 /// Its name under `dashboard`.
 const NAME: &str = "lane_catalog.json";
@@ -34,7 +39,7 @@ impl Lanes {
     }
 
     /// Takes in what a record says.
-    fn see(&mut self, stream: Stream, record: &Record<'_>) {
+    fn see(&mut self, record: &Record<'_>) {
         match record {
             Record::Phase(phase) => {
                 let Some(node) = phase.node.as_deref() else { return };
@@ -55,21 +60,15 @@ impl Lanes {
                     }
                 }
             }
-            _ => self.sampled(stream, record),
+            Record::GpuUtil(reading) => self.sampled(reading.node.as_deref(), reading.gpu),
+            Record::GpuProcess(process) => self.sampled(process.node.as_deref(), process.gpu),
+            _ => {}
         }
     }
 
-    /// A record of whatever stream that names a GPU of a node.
-    fn sampled(&mut self, stream: Stream, record: &Record<'_>) {
-        let (mut node, mut gpu) = (None, None);
-        let mut fields = stream.fields().iter();
-        record.values(|value| match (fields.next().map(|field| field.name), value) {
-            (Some("node"), Value::Text(text)) => node = Some(text.to_owned()),
-            (Some("gpu"), Value::Int(index)) => gpu = Some(index),
-            _ => {}
-        });
+    fn sampled(&mut self, node: Option<&str>, gpu: Option<i64>) {
         if let Some((node, gpu)) = node.zip(gpu) {
-            self.at(&node, gpu);
+            self.at(node, gpu);
         }
     }
 
@@ -155,7 +154,7 @@ impl Finder {
             return;
         }
         if let Ok(Some(decoded)) = decode(stream, line, &mut self.scratch) {
-            self.lanes.see(stream, &decoded.record);
+            self.lanes.see(&decoded.record);
             if let Some(lane) = lane {
                 self.known.insert(lane.into());
             }
@@ -168,15 +167,9 @@ impl Finder {
     }
 }
 
-/// Whether records of `stream` say anything of lanes.
-fn names_lanes(stream: Stream) -> bool {
-    let names_gpu = stream.fields().iter().any(|field| field.name == "gpu");
-    names_gpu || matches!(stream, Stream::Phases | Stream::Topology)
-}
-
 /// What the streams under `dashboard` say. Damaged lines are skipped, as by every reader.
 pub(super) fn scan(dashboard: &Path, finder: &mut Finder) -> Result<(), TelemetryError> {
-    for stream in Stream::ALL.into_iter().filter(|stream| names_lanes(*stream)) {
+    for stream in NAMING {
         for partition in partitions(dashboard, stream)? {
             let path = partition.path;
             let file = match std::fs::File::open(&path) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::catalog::NAMING;
 use super::check::{Wrong, rewrite};
 use super::shape::{Hour, Shape, shapes};
 use crate::record::{Layout, Stream, entries, strict};
@@ -166,12 +167,7 @@ impl Reader {
 
 /// What a record of `stream` says about lanes if no bytes of it do.
 fn lane_of(stream: Stream) -> Lane<'static> {
-    let names_gpu = stream.fields().iter().any(|field| field.name == "gpu");
-    match stream {
-        Stream::Phases | Stream::Topology => Lane::Unknown,
-        _ if names_gpu => Lane::Unknown,
-        _ => Lane::None,
-    }
+    if NAMING.contains(&stream) { Lane::Unknown } else { Lane::None }
 }
 
 fn meta(text: &str) -> Result<MetaRecord, Bad> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::buffer::{STREAMS, Tally};
 use crate::record::Stream;
+use crate::telemetry::counted;
 
 /// How much a notice matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,18 +152,22 @@ impl fmt::Display for Notice {
                 unsaid_too(f, *unsaid, "such records")
             }
             Self::Dropped { stream, count, total } => {
-                write!(f, "{stream}: the oldest {count} records that waited are dropped ({total} in all)")?;
+                let count = counted(*count, "record");
+                write!(f, "{stream}: the oldest that waited are dropped: {count} ({total} in all)")?;
                 f.write_str("; hint: the disk takes less than comes; see --max-buffered")
             }
             Self::Failed { path, error, waiting, dropped } => {
-                write!(f, "{}: {error}; {waiting} records wait, {dropped} were dropped", path.display())?;
+                let waiting = counted(*waiting, "record");
+                write!(f, "{}: {error}; waiting: {waiting}, dropped: {dropped}", path.display())?;
                 f.write_str("; hint: it is tried again at each flush")
             }
-            Self::Recovered { records } => write!(f, "the disk works again: {records} records written"),
+            Self::Recovered { records } => {
+                write!(f, "the disk works again: {} written", counted(*records, "record"))
+            }
             Self::Flushed { new, total } => {
                 let all: u64 = new.iter().sum();
                 let written: u64 = total.iter().map(|tally| tally.written).sum();
-                write!(f, "flushed {all} records ({written} in all)")?;
+                write!(f, "flushed {} ({written} in all)", counted(all, "record"))?;
                 let mut separator = ":";
                 for ((stream, new), total) in Stream::ALL.iter().zip(new).zip(total.iter()) {
                     if *new > 0 {
@@ -174,7 +179,7 @@ impl fmt::Display for Notice {
             }
             Self::Producer { name, came, producers } => {
                 let what = if *came { "came" } else { "went" };
-                write!(f, "{name} {what} ({producers} producers)")
+                write!(f, "{name} {what} ({})", counted(*producers as u64, "producer"))
             }
             Self::Unreadable { name, error } => write!(f, "{name}: {error}; not read any more"),
             Self::NotAccepted { address, error } => {

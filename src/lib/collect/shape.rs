@@ -69,20 +69,19 @@ enum Time {
 }
 
 /// Whether `name` of `stream` may be null. The format says it of the two of `metrics`, and process memory
-/// is something that a driver may not know; streams that the job does not read (GPU health) may lack
-/// anything but time and place.
+/// is something that a driver may not know; a card may lack whatever its
+/// health is told by.
 pub(super) fn may_be_null(stream: Stream, name: &str) -> bool {
     match stream {
         Stream::Metrics => matches!(name, "step_key" | "step"),
         Stream::GpuProcesses => name == "mem_mb",
+        Stream::GpuHealth => !matches!(name, "ts" | "node" | "gpu"),
         Stream::Phases
         | Stream::Topology
         | Stream::GpuUtil
         | Stream::EngineSeries
         | Stream::Trajectories
         | Stream::DataBuffer => false,
-        #[allow(unreachable_patterns, reason = "streams that are added later")]
-        _ => !matches!(name, "ts" | "node" | "gpu"),
     }
 }
 
@@ -126,7 +125,8 @@ impl Shape {
             hourly: stream.layout() == crate::record::Layout::Hourly,
             lane: match stream {
                 Stream::Phases => place("node").map(|node| (node, last)),
-                _ => place("node").zip(place("gpu")).filter(|(node, gpu)| node + 1 == *gpu),
+                Stream::GpuUtil | Stream::GpuProcesses => place("node").zip(place("gpu")),
+                _ => None,
             },
             series: place("addr").zip(place("labels")).or_else(|| place("node").zip(place("gpu"))),
             fields,

@@ -95,7 +95,10 @@ impl Splitter {
 mod tests {
     use super::*;
 
-    fn lines(text: &[u8], step: usize) -> (Vec<(u64, Option<String>)>, Option<(u64, Vec<u8>)>, usize) {
+    /// Numbered lines, of which `None` was too long.
+    type Numbered = Vec<(u64, Option<String>)>;
+
+    fn lines(text: &[u8], step: usize) -> (Numbered, Option<(u64, Vec<u8>)>, usize) {
         let (mut splitter, mut waiting, mut seen) = (Splitter::default(), 0, Vec::new());
         for block in text.chunks(step) {
             splitter.feed(block, &mut waiting, |number, piece| {

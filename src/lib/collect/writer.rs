@@ -227,6 +227,71 @@ pub(super) fn path_of(dashboard: &Path, stream: Stream, hour: Hour) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::append::Appendable;
+    use crate::collect::disk::Files;
+    use crate::collect::line::{Lane, Ready};
+    use crate::collect::meta::Known;
+    use std::sync::{Condvar, Mutex};
+
+    /// A disk that does not answer while its gate is closed.
+    struct Gated(Arc<(Mutex<(bool, usize)>, Condvar)>);
+
+    impl Disk for Gated {
+        fn open(&self, path: &Path) -> std::io::Result<Box<dyn Appendable>> {
+            let (gate, changed) = &*self.0;
+            let mut state = gate.lock().unwrap();
+            state.1 += 1;
+            changed.notify_all();
+            drop(changed.wait_while(state, |(open, _)| !*open).unwrap());
+            Files { sync: false }.open(path)
+        }
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_keeps_nobody_from_the_buffer() {
+        let folder = tempfile::tempdir().unwrap();
+        let dashboard = folder.path().to_owned();
+        let buffer = Arc::new(Buffer::new(100));
+        let gate = Arc::new((Mutex::new((false, 0)), Condvar::new()));
+        let (meta, _) = Meta::open(&dashboard, Known::default(), false);
+        let writer = Writer {
+            buffer: Arc::clone(&buffer),
+            counters: Arc::default(),
+            disk: Box::new(Gated(Arc::clone(&gate))),
+            interval: Duration::from_millis(1),
+            sync: false,
+            meta,
+            catalog: Catalog::new(&dashboard, false),
+            scanned: None,
+            finder: Finder::new(),
+            tails: HashMap::new(),
+            tell: Arc::new(|_| ()),
+            dashboard: dashboard.clone(),
+        };
+        let at = Stream::ALL.iter().position(|stream| *stream == Stream::DataBuffer).unwrap();
+        let push = |n: usize| {
+            let body = format!("\"ts\":1,\"length\":{n}}}");
+            let (lane, series) = (Lane::None, None);
+            let ready = Ready { at, hour: None, body: body.as_bytes(), lane, series, left_out: Vec::new() };
+            buffer.lock().push(&ready)
+        };
+        push(0);
+        let writing = std::thread::spawn(move || writer.run());
+        let (state, changed) = &*gate;
+        drop(changed.wait_while(state.lock().unwrap(), |(_, opened)| *opened == 0).unwrap());
+        // The writer is stuck now, with one record in its hands.
+        let dropped: u64 = (1..150).map(push).sum();
+        let tally = buffer.tallies()[at];
+        assert_eq!((dropped, tally.waiting, tally.written, tally.dropped), (50, 100, 0, 50));
+        state.lock().unwrap().0 = true;
+        changed.notify_all();
+        buffer.stop();
+        assert!(writing.join().unwrap().failures.is_empty());
+        let text = std::fs::read_to_string(dashboard.join("data_buffer.jsonl")).unwrap();
+        let lengths: Vec<&str> = text.lines().map(|l| l.rsplit([':', '}']).nth(1).unwrap()).collect();
+        let want: Vec<String> = std::iter::once(0).chain(51..150).map(|n| n.to_string()).collect();
+        assert_eq!(lengths, want);
+    }
 
     #[test]
     fn an_hour_has_the_name_that_readers_look_for() {

@@ -22,6 +22,8 @@ struct Card {
     /// Values that it was said to lack.
     lacks: Vec<&'static str>,
     hang_said: Option<Instant>,
+    /// Whether that was about the call that hangs now.
+    hang_is_known: bool,
     processes_said: bool,
 }
 
@@ -35,6 +37,7 @@ impl Card {
             denied: false,
             lacks: Vec::new(),
             hang_said: None,
+            hang_is_known: false,
             processes_said: false,
         }
     }
@@ -162,15 +165,16 @@ impl Cards {
             return None;
         }
         card.hang_said = Some(now);
+        card.hang_is_known = true;
         let label = card.label();
         Some(format!("{label}: the driver has not answered for {} s; the others go on", since.as_secs()))
     }
 
-    /// A call to it came back after all.
+    /// A call to it came back after all. `None` when nobody was told that it did not.
     pub(super) fn answers_again(&mut self, place: usize, after: Duration) -> Option<String> {
         let card = self.cards.get_mut(place)?;
-        card.hang_said = None;
-        Some(format!("{}: the driver answers again, after {} s", card.label(), after.as_secs()))
+        std::mem::take(&mut card.hang_is_known)
+            .then(|| format!("{}: the driver answers again, after {} s", card.label(), after.as_secs()))
     }
 }
 
@@ -213,6 +217,18 @@ mod tests {
         let lack = [Lack { what: "power", why: "not supported".to_owned() }];
         assert!(cards.lacks(0, &lack, false).unwrap().contains("no power (not supported)"));
         assert_eq!(cards.lacks(0, &lack, false), None);
+    }
+
+    #[test]
+    fn a_card_that_hangs_again_and_again_is_said_once_in_a_while() {
+        let mut cards = Cards::new(None);
+        cards.meet(0, &card("a"));
+        let (now, long) = (Instant::now(), Duration::from_secs(7));
+        assert!(cards.hangs(0, long, now).unwrap().contains("for 7 s"));
+        assert!(cards.answers_again(0, long).is_some());
+        assert_eq!(cards.hangs(0, long, now + long), None);
+        assert_eq!(cards.answers_again(0, long), None);
+        assert!(cards.hangs(0, long, now + SAY_AGAIN).is_some());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) fn reading(header: Header<'_>, mut reading: Reading, out: &mut Vec<u8
     }
     if let Some(health) = reading.health.take() {
         // Not for ever: it borrows from here on.
-        let mut health: GpuHealth<'_> = *health;
+        let mut health: Box<GpuHealth<'_>> = health;
         (health.ts, health.node, health.gpu) = (ts, Some(header.node.into()), gpu);
         health.uuid = header.uuid.map(Into::into);
         health.model = header.model.map(Into::into);

@@ -34,7 +34,7 @@ impl Pipe {
         let (tell, done) = sync_channel(1);
         thread::Builder::new().name("pipe".into()).spawn(move || {
             for tick in ticks {
-                if let Err(error) = out.write_all(&tick).and_then(|()| out.flush()) {
+                if let Err(error) = write(&mut out, &tick) {
                     ended(error);
                     return;
                 }
@@ -52,18 +52,17 @@ impl Pipe {
             // Whoever writes has told why it ended.
             Err(TrySendError::Disconnected(_)) => return None,
         };
-        if full {
-            self.dropped += 1;
-            if self.complained.is_some_and(|at| now < at + COMPLAIN_EVERY) {
-                return None;
-            }
-            self.complained = Some(now);
-            return Some(format!(
-                "nobody reads stdout: {} ticks dropped so far; hint: the reader is slow or has stopped",
-                self.dropped
-            ));
+        if !full {
+            return None;
         }
-        self.complained.take().map(|_| format!("stdout is read again; {} ticks were dropped", self.dropped))
+        self.dropped += 1;
+        if self.complained.is_some_and(|at| now < at + COMPLAIN_EVERY) {
+            return None;
+        }
+        self.complained = Some(now);
+        let dropped = self.dropped;
+        let ticks = if dropped == 1 { "tick" } else { "ticks" };
+        Some(format!("stdout is not read fast enough: {dropped} {ticks} dropped so far"))
     }
 
     /// Closes it and waits until all is written, but no longer than `patience`. False when it is not.
@@ -71,6 +70,22 @@ impl Pipe {
         self.queue = None;
         self.done.recv_timeout(patience).is_ok_and(|written| written.is_ok())
     }
+}
+
+/// Writes all of it. A pipe that somebody made non-blocking is no error: it is waited for like any other.
+fn write(out: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    /// Between two looks at a full pipe.
+    const PAUSE: Duration = Duration::from_millis(10);
+    while !bytes.is_empty() {
+        match out.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+    out.flush()
 }
 
 #[cfg(test)]

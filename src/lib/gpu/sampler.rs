@@ -6,13 +6,13 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::cards::Cards;
 use super::pipe::Pipe;
-use super::schedule::Schedule;
-use super::session::{self, Opened, Request, Session, Word};
+use super::schedule::{Backoff, Schedule};
+use super::session::{self, Opening, Request, Session, Word};
 use super::{GpuError, Source};
 
 /// A call that takes longer may never come back. The slowest that do, waking a card that nobody holds open,
@@ -120,7 +120,7 @@ fn count(gpus: u32) -> String {
 /// What the loop waits for.
 pub(super) enum Event {
     Word(Word),
-    Opened(Result<Opened, GpuError>),
+    Opened(Opening),
     Stop,
     OutputEnded(io::Error),
 }
@@ -134,33 +134,6 @@ impl Control {
     pub fn stop(&self) {
         // It may have ended already.
         let _ = self.0.send(Event::Stop);
-    }
-}
-
-/// Waits twice as long after each failure, until it has been well for a while.
-#[derive(Debug)]
-pub(super) struct Backoff {
-    bounds: [Duration; 2],
-    next: Duration,
-    until: Option<Instant>,
-}
-
-impl Backoff {
-    fn new(bounds: [Duration; 2]) -> Self {
-        Self { bounds, next: bounds[0], until: None }
-    }
-
-    /// It failed: how long to wait.
-    pub(super) fn failed(&mut self, now: Instant) -> Duration {
-        let [first, most] = self.bounds;
-        // Well for longer than the longest wait: a new story.
-        if self.until.is_none_or(|until| now > until + most) {
-            self.next = first;
-        }
-        let wait = self.next;
-        self.next = (wait * 2).min(most);
-        self.until = Some(now + wait);
-        wait
     }
 }
 
@@ -195,6 +168,8 @@ pub struct Sampler<'s> {
     pub(super) gpu_backoff: Backoff,
     /// When to look for GPUs that are gone.
     pub(super) look_again: Option<Instant>,
+    /// Threads of sessions that are over are still in a call.
+    pub(super) left_behind: bool,
     /// What the driver said when it failed, until it works again.
     pub(super) last_error: Option<String>,
     /// What went wrong last, for whoever finds nothing read.
@@ -227,6 +202,7 @@ impl<'s> Sampler<'s> {
             driver_backoff: Backoff::new(DRIVER_RETRY),
             gpu_backoff: Backoff::new(GPU_RETRY),
             look_again: None,
+            left_behind: false,
             last_error: None,
             last_trouble: None,
             ticks: None,
@@ -253,7 +229,7 @@ impl<'s> Sampler<'s> {
                 !session::end(session, SHUT_DOWN)
             }
         };
-        Finished { ended, busy }
+        Finished { ended, busy: busy || self.left_behind }
     }
 
     fn run_to_end(&mut self, out: impl Write + Send + 'static) -> Result<Ended, SampleError> {
@@ -353,10 +329,7 @@ impl<'s> Sampler<'s> {
     /// Waits for the next event, until something is due.
     fn next_event(&self, now: Instant) -> Option<Event> {
         let Some(at) = self.next_due() else { return self.events.recv().ok() };
-        match self.events.recv_timeout(at.saturating_duration_since(now)) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.events.recv_timeout(at.saturating_duration_since(now)).ok()
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -406,7 +379,7 @@ impl<'s> Sampler<'s> {
                 _ => {}
             }
         }
-        (self.say)(Note::Warning("nobody reads stdout: the last ticks are lost".to_owned()));
+        (self.say)(Note::Warning("stdout is not read: the last ticks are lost".to_owned()));
         Ok(())
     }
 

@@ -1,4 +1,6 @@
-//! When to read: at even distances from the start, so that no delay adds up.
+//! When to read, and when to try again.
+//!
+//! Ticks lie at even distances from the start, so that no delay adds up.
 
 use std::time::{Duration, Instant};
 
@@ -39,6 +41,34 @@ impl Schedule {
     }
 }
 
+/// Waits twice as long after each failure, until it has been well for a while.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    bounds: [Duration; 2],
+    next: Duration,
+    until: Option<Instant>,
+}
+
+impl Backoff {
+    /// Waits of these lengths at least and at most.
+    pub(super) fn new(bounds: [Duration; 2]) -> Self {
+        Self { bounds, next: bounds[0], until: None }
+    }
+
+    /// It failed: how long to wait.
+    pub(super) fn failed(&mut self, now: Instant) -> Duration {
+        let [first, most] = self.bounds;
+        // Well for longer than the longest wait: a new story.
+        if self.until.is_none_or(|until| now > until + most) {
+            self.next = first;
+        }
+        let wait = self.next;
+        self.next = (wait * 2).min(most);
+        self.until = Some(now + wait);
+        wait
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +102,16 @@ mod tests {
         let mut schedule = Schedule::new(start + SECOND, SECOND);
         assert_eq!(schedule.advance(start), 0);
         assert_eq!(schedule.next_at(), Some(start + 2 * SECOND));
+    }
+
+    #[test]
+    fn waits_grow_while_it_fails_and_begin_anew_after_a_time_without() {
+        let now = Instant::now();
+        let mut backoff = Backoff::new([SECOND, 4 * SECOND]);
+        assert_eq!(backoff.failed(now), SECOND);
+        assert_eq!(backoff.failed(now + SECOND), 2 * SECOND);
+        assert_eq!(backoff.failed(now + 3 * SECOND), 4 * SECOND);
+        assert_eq!(backoff.failed(now + 7 * SECOND), 4 * SECOND);
+        assert_eq!(backoff.failed(now + 60 * SECOND), SECOND);
     }
 }

@@ -60,6 +60,13 @@ pub(super) struct Opened {
     pub(super) gpus: u32,
 }
 
+/// How opening went.
+pub(super) struct Opening {
+    pub(super) opened: Result<Opened, GpuError>,
+    /// A thread of the session before is still in a call.
+    pub(super) left_behind: bool,
+}
+
 /// One GPU and its thread.
 pub(super) struct Worker {
     /// Index in the driver's order.
@@ -205,19 +212,17 @@ fn answer_all(device: &mut dyn Device, inbox: &Receiver<Request>, tell: &Teller)
 pub(super) fn open(source: Arc<dyn Source>, fresh: bool, before: Option<Session>, events: Sender<Event>) {
     let done = events.clone();
     let opening = move || {
-        if let Some(session) = before {
-            let_go(session);
-        }
+        let left_behind = before.is_some_and(|session| !let_go(session));
         let opened = source.open(fresh).and_then(|driver| {
             let gpus = driver.count()?;
             Ok(Opened { driver, gpus })
         });
-        let _ = done.send(Event::Opened(opened));
+        let _ = done.send(Event::Opened(Opening { opened, left_behind }));
     };
     if let Err(error) = thread::Builder::new().name("open".into()).spawn(opening) {
         // Tried again later, as after any failure.
         let error = GpuError { trouble: Trouble::Other, message: error.to_string() };
-        let _ = events.send(Event::Opened(Err(error)));
+        let _ = events.send(Event::Opened(Opening { opened: Err(error), left_behind: true }));
     }
 }
 
@@ -229,13 +234,13 @@ pub(super) fn end(session: Session, patience: Duration) -> bool {
     }
     let (tell, done) = channel();
     let ending = move || {
-        let_go(session);
-        let _ = tell.send(());
+        let _ = tell.send(let_go(session));
     };
-    thread::Builder::new().name("end".into()).spawn(ending).is_ok() && done.recv_timeout(patience).is_ok()
+    thread::Builder::new().name("end".into()).spawn(ending).is_ok() && done.recv_timeout(patience) == Ok(true)
 }
 
-fn let_go(session: Session) {
+/// False when a thread of it is still in a call.
+fn let_go(session: Session) -> bool {
     let Session { workers, driver, .. } = session;
     // With the worker goes its way of being asked, which ends the thread.
     let threads: Vec<JoinHandle<()>> = workers.into_iter().map(|worker| worker.thread).collect();
@@ -244,4 +249,5 @@ fn let_go(session: Session) {
         thread::sleep(Duration::from_millis(5));
     }
     drop(driver);
+    threads.iter().all(JoinHandle::is_finished)
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::encode::{self, Header};
 use super::sampler::{HANGS_AFTER, Note, SLOW_START, SampleError, Sampler, State};
-use super::session::{self, Answer, Opened, Session, What, Word};
+use super::session::{self, Answer, Opened, Opening, Session, What, Word};
 use super::{GpuError, Trouble};
 
 impl Sampler<'_> {
@@ -49,7 +49,9 @@ impl Sampler<'_> {
             return;
         }
         let State::Open(session) = &self.state else { return };
-        if !self.look_again.is_some_and(|at| at <= now) || session.is_awaited() || !self.lines.is_empty() {
+        let due = self.look_again.is_some_and(|at| at <= now);
+        // Between two ticks, so that no answer on its way is lost.
+        if !due || session.is_awaited() || !self.lines.is_empty() {
             return;
         }
         // While a call hangs the driver cannot be let go of, and would not start anew.
@@ -78,8 +80,10 @@ impl Sampler<'_> {
     ///
     /// # Errors
     /// There is no driver at all, or no GPU, and never was.
-    pub(super) fn opened(&mut self, opened: Result<Opened, GpuError>) -> Result<(), SampleError> {
+    pub(super) fn opened(&mut self, opening: Opening) -> Result<(), SampleError> {
         let now = Instant::now();
+        let Opening { opened, left_behind } = opening;
+        self.left_behind |= left_behind;
         let never_tried = self.sessions == 0 && self.last_error.is_none();
         let opened = opened.and_then(|opened| match opened.gpus {
             0 => Err(GpuError { trouble: Trouble::NoDriver, message: "the driver has no GPU".to_owned() }),

@@ -100,7 +100,7 @@ mod tests {
             ..GpuHealth::default()
         };
         let mut line = Vec::new();
-        encode(&Record::GpuHealth(health), &mut line);
+        encode(&Record::GpuHealth(Box::new(health)), &mut line);
         let text = str::from_utf8(&line).unwrap().trim_end();
         assert!(text.starts_with(r#"{"ts":1.5,"node":"n","gpu":3,"uuid":null,"model":null,"mig":true,"#));
         assert!(text.contains(r#""throttle_reasons":["sw_power_cap"],"util":null,"#), "{text}");

@@ -248,8 +248,8 @@ pub enum Record<'a> {
     TrajectoryEvent(TrajectoryEvent<'a>),
     /// Of [`Stream::DataBuffer`].
     DataBuffer(DataBuffer<'a>),
-    /// Of [`Stream::GpuHealth`].
-    GpuHealth(GpuHealth<'a>),
+    /// Of [`Stream::GpuHealth`]. In a box, or every record would be three times as large.
+    GpuHealth(Box<GpuHealth<'a>>),
 }
 
 /// Runs `$body` with `$record` bound to the record inside, whichever it is.
@@ -317,7 +317,7 @@ impl<'a> Record<'a> {
             Stream::EngineSeries => Self::EngineSample(EngineSample::from_entries(entries)),
             Stream::Trajectories => Self::TrajectoryEvent(TrajectoryEvent::from_entries(entries)),
             Stream::DataBuffer => Self::DataBuffer(DataBuffer::from_entries(entries)),
-            Stream::GpuHealth => Self::GpuHealth(GpuHealth::from_entries(entries)),
+            Stream::GpuHealth => Self::GpuHealth(Box::new(GpuHealth::from_entries(entries))),
         }
     }
 

@@ -122,14 +122,9 @@ pub fn read(text: &[u8], selection: &Selection, of_router: bool) -> Answer {
         }
     }
     parts.sort_by(in_order);
-    let mut rest = parts.as_mut_slice();
-    while let Some(first) = rest.first() {
-        let length = rest.iter().take_while(|part| part.falls_with(first)).count();
-        let (group, others) = rest.split_at_mut(length);
-        rest = others;
-        let mean = selection.metrics().get(group.first().map_or(0, |part| part.metric));
-        let mean = mean.is_some_and(|metric| metric.fold == Fold::Mean);
-        answer.settle(group, mean);
+    for group in parts.chunk_by(|a, b| in_order(a, b) == Ordering::Equal) {
+        let metric = group.first().and_then(|part| selection.metrics().get(part.metric));
+        answer.settle(group, metric.is_some_and(|metric| metric.fold == Fold::Mean));
     }
     answer
 }
@@ -204,27 +199,23 @@ fn in_order(a: &Part<'_>, b: &Part<'_>) -> Ordering {
         .then_with(|| a.dp_rank.cmp(&b.dp_rank))
 }
 
-impl Part<'_> {
-    fn falls_with(&self, other: &Self) -> bool {
-        in_order(self, other) == Ordering::Equal
-    }
-}
-
 impl Answer {
     /// Makes one value of the parts that fall together.
-    fn settle(&mut self, group: &mut [Part<'_>], mean: bool) {
+    fn settle(&mut self, group: &[Part<'_>], mean: bool) {
         let Some(first) = group.first() else { return };
         let mut counting: Vec<&Part<'_>> = group.iter().collect();
         let only_alias = counting.iter().all(|part| part.alias);
         counting.retain(|part| part.alias == only_alias);
         // The first worker counts: the sort is stable, so it is the first of the answer.
-        if let Some(worker) = counting.first().map(|part| part.worker.clone()) {
-            counting.retain(|part| part.worker == worker);
+        if let Some(worker) = counting.first().map(|part| &part.worker) {
+            counting.retain(|part| part.worker == *worker);
         }
         if counting.iter().any(|part| !part.has_priority) {
             counting.retain(|part| !part.has_priority);
         }
-        if let Some(lowest) = counting.iter().map(|part| part.ranks.clone()).min_by(by_rank) {
+        if let Some(lowest) =
+            counting.iter().copied().map(|part| part.ranks.as_slice()).min_by(|a, b| by_rank(a, b))
+        {
             counting.retain(|part| part.ranks == lowest);
         }
         let mut seen: Vec<&[(Cow<'_, str>, Cow<'_, str>)]> = Vec::with_capacity(counting.len());
@@ -253,7 +244,7 @@ impl Answer {
 }
 
 /// Fewer ranks first (who has none speaks for all), then the lower ones.
-fn by_rank(a: &Vec<(Cow<'_, str>, Rank<'_>)>, b: &Vec<(Cow<'_, str>, Rank<'_>)>) -> Ordering {
+fn by_rank(a: &[(Cow<'_, str>, Rank<'_>)], b: &[(Cow<'_, str>, Rank<'_>)]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 

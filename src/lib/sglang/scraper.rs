@@ -5,8 +5,8 @@
 //! its own time. Nobody waits for anybody: lines go out as answers come.
 //!
 //! **Router or engines.** A router's `/engine_metrics` is one question for all engines, but it can be missing
-//! (404, 501), refuse (500 when engines differ in their labels, or when all are dead) or leave a dead engine
-//! out of a good answer. On a failure the engines whose addresses are known are asked themselves from that
+//! (404, 501), refuse (500 when engines differ in their labels, when all are dead, or always with `--dp-aware`)
+//! or leave a dead engine out of a good answer. On a failure the engines whose addresses are known are asked themselves from that
 //! round on, and the router is tried again beside them every [`RETRY_ROUNDS`]. An engine that was known and
 //! is not in a good answer has a gap, and that is told.
 
@@ -41,6 +41,7 @@ const RELIST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 struct Fallen {
     why: String,
+    hint: &'static str,
     told: bool,
     retry_at: Instant,
 }
@@ -260,15 +261,14 @@ impl Scraper {
             Ok(answer) => nothing_known(&url, &answer),
             Err(error) => (format!("{url}: {error}"), hint(&error, ENGINE_METRICS)),
         };
-        self.fallen = Some(Fallen { why: why.clone(), told: false, retry_at: self.retry_at() });
-        if !self.engines.is_empty() {
+        self.fallen = Some(Fallen { why, hint, told: false, retry_at: self.retry_at() });
+        if self.engines.is_empty() {
+            // Whom else to ask only the router itself can say.
+            self.ask_list(round);
+            self.waiting = Some(round);
+        } else {
             self.launch(round);
-            return;
         }
-        // Whom else to ask only the router itself can say.
-        self.voice.miss(router.text(), &why, hint);
-        self.ask_list(round);
-        self.waiting = Some(round);
     }
 
     fn retry_at(&self) -> Instant {
@@ -346,9 +346,12 @@ impl Scraper {
             }
         }
         let Some(round) = self.waiting.take() else { return };
-        // With nobody else to ask, a router that has just failed is not asked again at once.
-        if self.fallen.is_none() || !self.engines.is_empty() {
-            self.launch(round);
+        match &self.fallen {
+            // With nobody else to ask, a router that has just failed is not asked again at once.
+            Some(fallen) if self.engines.is_empty() => {
+                self.voice.miss(router.text(), &fallen.why, fallen.hint);
+            }
+            _ => self.launch(round),
         }
     }
 

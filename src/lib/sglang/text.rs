@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 /// What a metric family is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Sample<'a> {
     /// The value, which can be NaN or infinite.
     pub value: f64,
     /// What lies between the braces; known to be well-formed.
-    labels: &'a [u8],
+    labels: &'a str,
 }
 
 impl<'a> Sample<'a> {
@@ -53,7 +53,7 @@ impl<'a> Sample<'a> {
     /// empty value is a label that is not there).
     #[must_use]
     pub fn labels(&self) -> Labels<'a> {
-        Labels { cursor: Cursor { bytes: self.labels, at: 0 } }
+        Labels { cursor: Cursor { text: self.labels, at: 0 } }
     }
 }
 
@@ -91,12 +91,15 @@ impl<'a> Iterator for Lines<'a> {
             let (line, rest) = self.rest.split_at(end);
             self.rest = rest.get(1..).unwrap_or_default();
             self.line += 1;
-            let mut cursor = Cursor { bytes: line, at: 0 };
-            cursor.blanks();
-            let read = match cursor.peek() {
-                None => continue,
-                Some(b'#') => cursor.comment().transpose(),
-                Some(_) => Some(cursor.sample().map(Line::Sample)),
+            let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            let line = line.get(blanks..).unwrap_or_default();
+            let read = match (line.first(), str::from_utf8(line)) {
+                (None, _) => continue,
+                (Some(b'#'), Ok(text)) => Cursor { text, at: 0 }.comment().transpose(),
+                // Help can be in any encoding.
+                (Some(b'#'), Err(_)) => continue,
+                (Some(_), Ok(text)) => Some(Cursor { text, at: 0 }.sample().map(Line::Sample)),
+                (Some(_), Err(_)) => Some(Err("a text is not UTF-8")),
             };
             let line = self.line;
             if let Some(read) = read {
@@ -138,22 +141,56 @@ enum Entry<'a> {
 /// What is missing or wrong.
 type Reason = &'static str;
 
+/// May begin a name of a label.
+const LETTER: u8 = 1;
+/// May begin a name of a metric.
+const COLON: u8 = 2;
+/// May go on in a name.
+const DIGIT: u8 = 4;
+/// Ends a quoted text, or escapes something in it.
+const QUOTE: u8 = 8;
+
+/// What each byte may be. A name or a quoted text is a few bytes: looking them up one by one is faster than
+/// any search that has to be begun.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        class[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => LETTER,
+            b':' => COLON,
+            b'0'..=b'9' => DIGIT,
+            b'"' | b'\\' => QUOTE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    class
+};
+
 /// A place in a line.
 #[derive(Debug, Clone, Copy)]
 struct Cursor<'a> {
-    bytes: &'a [u8],
+    text: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.text.as_bytes().get(self.at).copied()
     }
 
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
+    }
+
+    /// Passes over bytes that are of these classes, or, unless they are `wanted`, over those that are not.
+    fn pass(&mut self, classes: u8, wanted: bool) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let is = |byte: &u8| CLASS[usize::from(*byte)] & classes != 0;
+        self.at += rest.iter().position(|byte| is(byte) != wanted).unwrap_or(rest.len());
     }
 
     /// Passes over blanks, and answers whether there were any.
@@ -165,23 +202,24 @@ impl<'a> Cursor<'a> {
         self.at > before
     }
 
-    /// What lies between two places; both are inside the line.
-    fn from(&self, start: usize) -> &'a [u8] {
-        self.bytes.get(start..self.at).unwrap_or_default()
+    /// What lies between `start` and here. Both are beside an ASCII byte, so nothing is cut.
+    fn from(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// What is left.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     /// A name; empty when there is none. `colons` are a metric's alone.
     fn name(&mut self, colons: bool) -> &'a str {
         let start = self.at;
-        while let Some(byte) = self.peek() {
-            let digit = byte.is_ascii_digit() && self.at > start;
-            if !(byte.is_ascii_alphabetic() || byte == b'_' || digit || (colons && byte == b':')) {
-                break;
-            }
-            self.at += 1;
+        let letters = if colons { LETTER | COLON } else { LETTER };
+        if self.peek().is_some_and(|byte| CLASS[usize::from(byte)] & letters != 0) {
+            self.pass(letters | DIGIT, true);
         }
-        // ASCII, as the loop has seen.
-        str::from_utf8(self.from(start)).unwrap_or_default()
+        self.from(start)
     }
 
     /// The rest of a quoted text, its first quote already taken.
@@ -189,19 +227,17 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut escapes = false;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let Some(offset) = memchr2(b'"', b'\\', rest) else { return Err("a quote is not closed") };
-            self.at += offset;
-            if self.peek() == Some(b'"') {
-                break;
-            }
-            escapes = true;
-            self.at += 2; // an escape and what it escapes
-            if self.at > self.bytes.len() {
-                return Err("a quote is not closed");
+            self.pass(QUOTE, false);
+            match self.peek() {
+                Some(b'"') => break,
+                Some(_) => {
+                    escapes = true;
+                    self.at += 2; // an escape and what it escapes, or the first byte of that
+                }
+                None => return Err("a quote is not closed"),
             }
         }
-        let text = str::from_utf8(self.from(start)).map_err(|_| "a text is not UTF-8")?;
+        let text = self.from(start);
         self.at += 1;
         Ok(if escapes { Cow::Owned(unescaped(text)) } else { Cow::Borrowed(text) })
     }
@@ -209,7 +245,7 @@ impl<'a> Cursor<'a> {
     /// `# …`: a type, or nothing that matters.
     fn comment(&mut self) -> Result<Option<Line<'a>>, Reason> {
         self.at += 1;
-        if !self.blanks() || !self.bytes.get(self.at..).unwrap_or_default().starts_with(b"TYPE") {
+        if !self.blanks() || !self.rest().starts_with("TYPE") {
             return Ok(None);
         }
         self.at += 4;
@@ -220,12 +256,12 @@ impl<'a> Cursor<'a> {
         if family.is_empty() || !(self.blanks() || self.peek().is_none()) {
             return Err("TYPE without the name of a metric");
         }
-        let kind = match self.bytes.get(self.at..).unwrap_or_default().trim_ascii() {
-            b"counter" => Kind::Counter,
-            b"gauge" => Kind::Gauge,
-            b"histogram" => Kind::Histogram,
-            b"summary" => Kind::Summary,
-            b"untyped" | b"unknown" | b"info" | b"stateset" | b"gaugehistogram" => Kind::Other,
+        let kind = match self.rest().trim_ascii() {
+            "counter" => Kind::Counter,
+            "gauge" => Kind::Gauge,
+            "histogram" => Kind::Histogram,
+            "summary" => Kind::Summary,
+            "untyped" | "unknown" | "info" | "stateset" | "gaugehistogram" => Kind::Other,
             _ => return Err("TYPE that is none"),
         };
         Ok(Some(Line::Type(family, kind)))
@@ -234,7 +270,7 @@ impl<'a> Cursor<'a> {
     fn sample(&mut self) -> Result<Sample<'a>, Reason> {
         let mut name = Cow::Borrowed(self.name(true));
         self.blanks();
-        let mut labels: &[u8] = &[];
+        let mut labels = "";
         if self.take(b'{') {
             let start = self.at;
             while let Some(entry) = self.entry()? {
@@ -295,7 +331,7 @@ impl<'a> Cursor<'a> {
         while self.peek().is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'{')) {
             self.at += 1;
         }
-        let text = str::from_utf8(self.from(start)).ok()?;
+        let text = self.from(start);
         let value: f64 = text.parse().ok()?;
         // Go has one NaN, without a sign, and calls what is too large an error.
         let signed = text.starts_with(['+', '-']);

@@ -17,9 +17,9 @@ use super::{DamagedFile, Partition, TelemetryError, Window, partitions};
 /// costs no copy of an hour.
 const SMALL_BLOCK: usize = 1 << 16;
 
-/// Bytes at either end of a file from which [`Hourly::edges`] are taken: some thousands of lines, more
-/// than the records that one flush of a collector writes out of order.
-const EDGE: u64 = 64 << 10;
+/// Bytes at either end of a file that tell what is in it: some thousands of lines, more than the records that
+/// one flush of a collector writes out of order.
+pub(super) const EDGE: u64 = 64 << 10;
 
 /// Files whose state is looked at on every refresh: the newest, which grow. Older ones, which only a
 /// late writer touches, take turns when there are many.
@@ -150,14 +150,12 @@ impl<C: Columns> Hourly<C> {
         Ok(both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
     }
 
-    /// First and last rows of every file.
+    /// The files.
     ///
     /// # Errors
     /// As [`Self::blocks`].
-    pub(super) fn edges(&self) -> Result<Vec<Arc<C>>, TelemetryError> {
-        let mut state = self.listed()?;
-        let edges = state.files.par_iter_mut().filter_map(Hour::edges);
-        Ok(edges.flat_map_iter(|(head, tail)| [head, tail]).collect())
+    pub(super) fn files(&self) -> Result<Vec<Partition>, TelemetryError> {
+        Ok(self.listed()?.files.iter().map(|hour| hour.partition.clone()).collect())
     }
 
     /// Blocks that are in memory.

@@ -18,6 +18,7 @@ mod flat;
 mod hourly;
 mod lines;
 mod load;
+mod names;
 mod number;
 mod partition;
 mod phases;

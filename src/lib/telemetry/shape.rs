@@ -217,8 +217,13 @@ fn same(a: &[u8], b: &[u8]) -> bool {
             }
         };
     }
-    if a.len() > 32 {
+    if a.len() > 64 {
         return a == b;
+    }
+    if let (Some(a_start), Some(b_start), Some(a_end), Some(b_end)) =
+        (a.first_chunk::<32>(), b.first_chunk::<32>(), a.last_chunk::<32>(), b.last_chunk::<32>())
+    {
+        return a_start == b_start && a_end == b_end;
     }
     ends!(u128, 16);
     ends!(u64, 8);

@@ -23,7 +23,7 @@ use super::load::Tally;
 use super::tail::Stat;
 
 /// Raised when the layout of the columns or the reading of lines changes.
-const LAYOUT: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+const LAYOUT: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// Sources below this are read as text in less time than anybody notices.
 const LEAST_SOURCE: u64 = 8 << 20;
@@ -76,7 +76,11 @@ impl Shelf {
         let (writer, jobs) = channel::<Job>();
         let thread = thread::Builder::new().name("columns".into());
         // The thread ends with the last sender.
-        thread.spawn(move || jobs.into_iter().for_each(|Job(job)| job())).ok()?;
+        let work = move || {
+            stand_back();
+            jobs.into_iter().for_each(|Job(job)| job());
+        };
+        thread.spawn(work).ok()?;
         Some(Self { folder: cache.join("columns"), least: LEAST_SOURCE, writer, waiting: Arc::default() })
     }
 
@@ -171,6 +175,18 @@ impl Kept {
     /// What was damaged in the source.
     pub(super) fn tally(&self) -> Tally {
         Tally { lines: self.footer.damaged, first: self.footer.first.clone() }
+    }
+}
+
+/// Lets everything else of the machine run before this thread: whoever asked is still waiting for an answer.
+fn stand_back() {
+    /// The lowest priority there is.
+    const LAST: libc::c_int = 19;
+    // Elsewhere the call is about the whole process.
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes plain numbers; 0 is the calling thread. Refused, it changes nothing.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, LAST);
     }
 }
 

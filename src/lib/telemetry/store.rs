@@ -5,11 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use super::column::{EngineBlock, GpuBlock, PhaseBlock, ProcessBlock, TrajectoryBlock};
 use super::documents::Document;
 use super::flat::{Flat, MetricsLog, Snapshot};
 use super::hourly::Hourly;
+use super::names::EngineNames;
 use super::phases::{Matching, Phases};
 use super::shelf::Shelf;
 use super::{DamagedFile, LaneCatalog, Meta, TelemetryError, Window};
@@ -59,6 +61,7 @@ pub struct Store {
     /// Queries so far: the order in which hours were used.
     queries: AtomicU64,
     /// Answers that hold for a state of the files.
+    engine_names_of_files: Mutex<EngineNames>,
     time_range: Remembered<u64, Option<(f64, f64)>>,
     engine_names: Remembered<(u64, usize), Arc<BTreeSet<String>>>,
     derived: Mutex<HashMap<TypeId, Derived>>,
@@ -110,6 +113,7 @@ impl Store {
             topology: Flat::new(dashboard),
             data_buffer: Flat::new(dashboard),
             queries: AtomicU64::new(1),
+            engine_names_of_files: Mutex::default(),
             time_range: Mutex::default(),
             engine_names: Mutex::default(),
             derived: Mutex::default(),
@@ -270,17 +274,28 @@ impl Store {
         if let Some(known) = known.as_ref().filter(|known| known.state == version) {
             return Ok(known.answer);
         }
-        let spans = [
-            self.metrics.span(),
-            self.topology.span(),
-            self.data_buffer.span(),
-            self.phases.span()?,
-            self.gpu.span()?,
-            self.processes.span()?,
-            self.engines.span()?,
-            self.trajectories.span()?,
-        ];
-        let range = spans.into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        // The files of each stream are opened and decoded at both ends, which is most of a server's start. Threads
+        // of their own, because a stream's lock must not be held by one that may take up other work.
+        let (some, others) = thread::scope(|scope| {
+            let others = scope.spawn(|| -> Result<_, TelemetryError> {
+                Ok([self.engines.span()?, self.trajectories.span()?])
+            });
+            let some = || -> Result<_, TelemetryError> {
+                Ok([
+                    self.metrics.span(),
+                    self.topology.span(),
+                    self.data_buffer.span(),
+                    self.phases.span()?,
+                    self.gpu.span()?,
+                    self.processes.span()?,
+                ])
+            };
+            let some = some();
+            (some, others.join())
+        });
+        let others = others.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let spans = some?.into_iter().chain(others);
+        let range = spans.flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         *known = Some(Known { state: version, answer: range });
         Ok(range)
     }
@@ -296,8 +311,9 @@ impl Store {
         if let Some(known) = known.as_ref().filter(|known| known.state == version) {
             return Ok(Arc::clone(&known.answer));
         }
-        let mut names = BTreeSet::new();
-        for block in self.engines.edges()?.iter().chain(&self.engines.loaded()) {
+        let files = self.engines.files()?;
+        let mut names = self.engine_names_of_files.lock().unwrap_or_else(PoisonError::into_inner).of(&files);
+        for block in &self.engines.loaded() {
             for series in block.series() {
                 if !names.contains(series.metric) {
                     names.insert(series.metric.to_owned());

@@ -172,6 +172,8 @@ impl GpuSeries {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         json::joined(r#"{"lanes":{"#, &self.lanes, "}}", |series, out| {
+            // Digits and commas of one reading.
+            out.reserve(30 * series.ts.len() + 100);
             json::put(format_args!("{}:{}", series.node, series.gpu), out);
             out.push(b':');
             json::put(series, out);

@@ -123,6 +123,8 @@ impl LanePhases {
         let lanes: Vec<_> = self.by_lane().collect();
         json::joined(r#"{"phases":["#, &lanes, "]}", |&(node, gpu, pieces), out| {
             // Of a piece only the times are new: what is around them is written once for each kind.
+            // As long as a piece mostly is.
+            out.reserve(160 * pieces.len());
             let mut texts: HashMap<u32, (Vec<u8>, Vec<u8>), foldhash::fast::RandomState> = HashMap::default();
             for piece in pieces {
                 let (before, after) =

@@ -217,7 +217,7 @@ Examples:
   miles-dump stream gpu_util --t0 -1h --lanes node:node0
   miles-dump stream phases --t0 2026-01-31T08:00:00Z --t1 2026-01-31T09:00:00Z")]
 pub struct StreamArgs {
-    /// Name of the stream: metrics, phases, topology, gpu_util, gpu_processes, engine_series,
+    /// Name of the stream: metrics, phases, topology, gpu_util, gpu_processes, gpu_health, engine_series,
     /// trajectories, data_buffer
     #[arg(value_name = "NAME")]
     pub name: String,

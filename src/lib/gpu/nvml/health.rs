@@ -9,9 +9,8 @@ use nvml_wrapper::Device;
 use nvml_wrapper::EventSet;
 use nvml_wrapper::GpmSample;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::bitmasks::event::EventTypes;
 use nvml_wrapper::enum_wrappers::device::{
-    Clock, EccCounter, GpuVirtualizationMode, MemoryError, PcieUtilCounter, TemperatureSensor,
+    Clock, EccCounter, MemoryError, PcieUtilCounter, TemperatureSensor,
 };
 use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::enums::gpm::GpmMetricId;
@@ -69,9 +68,7 @@ impl<'n> Extras<'n> {
             Ok(true) => Monitoring::Supported(None),
             _ => Monitoring::Unsupported,
         };
-        let xids = device.nvml().create_event_set().ok();
-        let xids = xids.and_then(|set| device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok());
-        Self { monitored, xids, xid_count: 0, xid_last: None, nvlink: None }
+        Self { monitored, xids: watch_xids(device), xid_count: 0, xid_last: None, nvlink: None }
     }
 
     /// Reads everything. `reasons` is where the one value goes that the record only borrows.
@@ -84,7 +81,7 @@ impl<'n> Extras<'n> {
         reasons: &mut Option<Box<RawValue>>,
     ) -> Result<GpuHealth<'static>, GpuError> {
         *reasons = value(device.current_throttle_reasons())?.map(names);
-        let mode = value(device.virtualization_mode())?;
+        let vgpu = value(is_virtual(device))?;
         let [
             sm_activity,
             sm_occupancy,
@@ -105,9 +102,7 @@ impl<'n> Extras<'n> {
         };
         self.count_xids()?;
         Ok(GpuHealth {
-            vgpu: mode.map(|mode| {
-                !matches!(mode, GpuVirtualizationMode::Bare | GpuVirtualizationMode::PassThrough)
-            }),
+            vgpu,
             temperature_c: value(device.temperature(TemperatureSensor::Gpu))?.map(i64::from),
             mem_temperature_c: field(device, field_id::NVML_FI_DEV_MEMORY_TEMP, 0).and_then(int),
             sm_clock_mhz: value(device.clock_info(Clock::SM))?.map(i64::from),
@@ -180,6 +175,34 @@ impl<'n> Extras<'n> {
         }
         Ok(())
     }
+}
+
+/// Where critical errors of the device arrive from now on. The wrapper has this for Linux alone; NVIDIA has
+/// no driver for the other systems that these tools are built for.
+#[cfg(target_os = "linux")]
+fn watch_xids<'n>(device: &Device<'n>) -> Option<EventSet<'n>> {
+    use nvml_wrapper::bitmasks::event::EventTypes;
+
+    let set = device.nvml().create_event_set().ok()?;
+    device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch_xids<'n>(_device: &Device<'n>) -> Option<EventSet<'n>> {
+    None
+}
+
+/// Whether it is a virtual GPU or a host of some; Linux alone, as above.
+#[cfg(target_os = "linux")]
+fn is_virtual(device: &Device<'_>) -> Result<bool, NvmlError> {
+    use nvml_wrapper::enum_wrappers::device::GpuVirtualizationMode as Mode;
+
+    Ok(!matches!(device.virtualization_mode()?, Mode::Bare | Mode::PassThrough))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_virtual(_device: &Device<'_>) -> Result<bool, NvmlError> {
+    Err(NvmlError::NotSupported)
 }
 
 /// A value, or `None` where the device lacks it.

@@ -37,18 +37,19 @@ impl NvmlSource {
     }
 
     fn load(&self) -> Result<(Nvml, &OsStr), GpuError> {
-        let at = |path| Nvml::builder().lib_path(path).init().map(|nvml| (nvml, path));
-        if let Some(path) = &self.path {
-            return at(path.as_os_str()).map_err(|error| cannot_open(&error));
-        }
+        let given = self.path.as_ref().map(|path| vec![path.as_os_str()]);
         let mut tried = Vec::new();
-        for name in NAMES {
-            match at(OsStr::new(name)) {
-                Err(error) if trouble(&error) == Trouble::NoLibrary => tried.push(error.to_string()),
-                answer => return answer.map_err(|error| cannot_open(&error)),
+        for path in given.unwrap_or_else(|| NAMES.map(OsStr::new).to_vec()) {
+            match Nvml::builder().lib_path(path).init() {
+                Ok(nvml) => return Ok((nvml, path)),
+                // The loader names the file in what it says.
+                Err(NvmlError::LibloadingError(error)) => tried.push(error.to_string()),
+                Err(NvmlError::FailedToLoadSymbol(error)) => tried.push(error),
+                Err(error) => return Err(cannot_open(&error)),
             }
         }
-        Err(GpuError { trouble: Trouble::NoLibrary, message: tried.join("; ") })
+        let message = format!("there is no library of NVIDIA's driver ({})", tried.join("; "));
+        Err(GpuError { trouble: Trouble::NoLibrary, message })
     }
 }
 

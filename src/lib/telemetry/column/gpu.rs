@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::bytes::{Bytes, put_count, put_floats, put_int, put_ints, put_text};
-use super::group::{Grouping, ascending, order, span};
+use super::group::{ascending, span};
 use super::{Build, Columns, Lacks, narrow};
 use crate::record::{Record, Stream};
 use crate::telemetry::shape::{Hole, Holes, Numbers};
@@ -16,21 +16,36 @@ pub const MISSING: i32 = i32::MIN;
 /// Rows of `gpu_util`, those of a lane together.
 #[derive(Debug, Default)]
 pub struct GpuBlock {
-    lanes: Vec<Head>,
+    lanes: Vec<Lane>,
+    rows: usize,
     span: Option<(f64, f64)>,
+}
+
+/// A lane's columns. Each is an allocation of its own: a row goes to its place when it is read, and nothing is
+/// moved afterwards.
+#[derive(Debug)]
+struct Lane {
+    node: Box<str>,
+    gpu: i64,
+    sorted: bool,
     ts: Vec<f64>,
     util: Vec<i32>,
     mem_mb: Vec<i32>,
     power_w: Vec<i32>,
 }
 
-#[derive(Debug)]
-struct Head {
-    node: Box<str>,
-    gpu: i64,
-    start: u32,
-    end: u32,
-    sorted: bool,
+impl Lane {
+    fn new(node: Box<str>, gpu: i64) -> Self {
+        let (ts, util, mem_mb, power_w) = Default::default();
+        Self { node, gpu, sorted: true, ts, util, mem_mb, power_w }
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.ts.reserve(rows);
+        self.util.reserve(rows);
+        self.mem_mb.reserve(rows);
+        self.power_w.reserve(rows);
+    }
 }
 
 /// The rows of one lane in a block, in order of arrival; all columns have the same length.
@@ -55,18 +70,29 @@ pub struct GpuLane<'a> {
 impl GpuBlock {
     /// The lanes by node and GPU.
     pub fn lanes(&self) -> impl Iterator<Item = GpuLane<'_>> {
-        self.lanes.iter().map(|head| {
-            let rows = head.start as usize..head.end as usize;
-            GpuLane {
-                node: &head.node,
-                gpu: head.gpu,
-                ts: self.ts.get(rows.clone()).unwrap_or_default(),
-                util: self.util.get(rows.clone()).unwrap_or_default(),
-                mem_mb: self.mem_mb.get(rows.clone()).unwrap_or_default(),
-                power_w: self.power_w.get(rows).unwrap_or_default(),
-                sorted: head.sorted,
-            }
+        self.lanes.iter().map(|lane| GpuLane {
+            node: &lane.node,
+            gpu: lane.gpu,
+            ts: &lane.ts,
+            util: &lane.util,
+            mem_mb: &lane.mem_mb,
+            power_w: &lane.power_w,
+            sorted: lane.sorted,
         })
+    }
+
+    fn new(mut lanes: Vec<Lane>) -> Self {
+        lanes.retain(|lane| !lane.ts.is_empty());
+        lanes.sort_by(|a, b| (&a.node, a.gpu).cmp(&(&b.node, b.gpu)));
+        let mut total: Option<(f64, f64)> = None;
+        for lane in &mut lanes {
+            lane.sorted = ascending(&lane.ts);
+            let ends = lane.ts.first().copied().zip(lane.ts.last().copied());
+            if let Some((least, most)) = if lane.sorted { ends } else { span(&lane.ts) } {
+                total = Some(total.map_or((least, most), |(a, b)| (a.min(least), b.max(most))));
+            }
+        }
+        Self { rows: lanes.iter().map(|lane| lane.ts.len()).sum(), span: total, lanes }
     }
 }
 
@@ -84,11 +110,12 @@ impl Columns for GpuBlock {
     type Builder = GpuBuilder;
 
     fn rows(&self) -> usize {
-        self.ts.len()
+        self.rows
     }
 
     fn bytes(&self) -> usize {
-        20 * self.ts.len() + self.lanes.iter().map(|head| size_of::<Head>() + head.node.len()).sum::<usize>()
+        let held = |lane: &Lane| 20 * lane.ts.capacity() + size_of::<Lane>() + lane.node.len();
+        self.lanes.iter().map(held).sum()
     }
 
     fn span(&self) -> Option<(f64, f64)> {
@@ -97,48 +124,50 @@ impl Columns for GpuBlock {
 
     fn put(&self, out: &mut Vec<u8>) {
         put_count(self.lanes.len(), out);
-        for head in &self.lanes {
-            put_text(&head.node, out);
-            put_int(head.gpu, out);
-            put_int(head.end.into(), out);
+        for lane in &self.lanes {
+            put_text(&lane.node, out);
+            put_int(lane.gpu, out);
+            put_floats(&lane.ts, out);
+            put_ints(&lane.util, out);
+            put_ints(&lane.mem_mb, out);
+            put_ints(&lane.power_w, out);
         }
-        put_floats(&self.ts, out);
-        put_ints(&self.util, out);
-        put_ints(&self.mem_mb, out);
-        put_ints(&self.power_w, out);
     }
 
     fn take(bytes: &mut Bytes<'_>) -> Option<Self> {
-        let mut heads = Vec::new();
+        let mut lanes = Vec::new();
         for _ in 0..bytes.count()? {
-            heads.push((bytes.text()?, bytes.int()?, u32::try_from(bytes.int()?).ok()?));
+            let (node, gpu) = (bytes.text()?.into(), bytes.int()?);
+            let (ts, util) = (bytes.floats()?, bytes.ints()?);
+            let (mem_mb, power_w) = (bytes.ints()?, bytes.ints()?);
+            let rows = ts.len();
+            if [util.len(), mem_mb.len(), power_w.len()].iter().any(|length| *length != rows) {
+                return None;
+            }
+            lanes.push(Lane { node, gpu, sorted: true, ts, util, mem_mb, power_w });
         }
-        let (ts, util, mem_mb, power_w) = (bytes.floats()?, bytes.ints()?, bytes.ints()?, bytes.ints()?);
-        let mut start = 0;
-        let mut lanes = Vec::with_capacity(heads.len());
-        for (node, gpu, end) in heads {
-            let sorted = ascending(ts.get(start as usize..end as usize)?);
-            lanes.push(Head { node: node.into(), gpu, start, end, sorted });
-            start = end;
-        }
-        Some(Self { lanes, span: span(&ts), ts, util, mem_mb, power_w })
+        Some(Self::new(lanes))
     }
 }
 
 #[derive(Debug, Default)]
 pub struct GpuBuilder {
-    lanes: HashMap<(Box<str>, i64), u32, RandomState>,
-    lane: Vec<u32>,
-    ts: Vec<f64>,
-    util: Vec<i32>,
-    mem_mb: Vec<i32>,
-    power_w: Vec<i32>,
+    places: HashMap<(Box<str>, i64), u32, RandomState>,
+    lanes: Vec<Lane>,
+    /// Rows that each lane has room for from its start on.
+    room: usize,
 }
 
 impl GpuBuilder {
     fn lane(&mut self, node: &str, gpu: i64) -> u32 {
         let next = self.lanes.len() as u32;
-        *self.lanes.entry((node.into(), gpu)).or_insert(next)
+        let place = *self.places.entry((node.into(), gpu)).or_insert(next);
+        if place == next {
+            let mut lane = Lane::new(node.into(), gpu);
+            lane.reserve(self.room);
+            self.lanes.push(lane);
+        }
+        place
     }
 }
 
@@ -154,53 +183,31 @@ impl Build<GpuBlock> for GpuBuilder {
     }
 
     fn reserve(&mut self, rows: usize) {
-        self.lane.reserve(rows);
-        self.ts.reserve(rows);
-        self.util.reserve(rows);
-        self.mem_mb.reserve(rows);
-        self.power_w.reserve(rows);
+        // GPUs are read together, so that lanes have about as many rows each.
+        self.room = rows / self.lanes.len().max(1);
+        self.lanes.iter_mut().for_each(|lane| lane.reserve(self.room));
     }
 
     fn push(&mut self, subject: u32, &[ts, util, mem_mb, power_w]: &Numbers) {
-        self.lane.push(subject);
-        self.ts.push(f64::from_bits(ts));
-        self.util.push(narrow(util.cast_signed()));
-        self.mem_mb.push(narrow(mem_mb.cast_signed()));
-        self.power_w.push(narrow(power_w.cast_signed()));
+        let Some(lane) = self.lanes.get_mut(subject as usize) else { return };
+        lane.ts.push(f64::from_bits(ts));
+        lane.util.push(narrow(util.cast_signed()));
+        lane.mem_mb.push(narrow(mem_mb.cast_signed()));
+        lane.power_w.push(narrow(power_w.cast_signed()));
     }
 
     fn absorb(&mut self, block: &GpuBlock) {
-        for lane in block.lanes() {
-            let subject = self.lane(lane.node, lane.gpu);
-            self.lane.extend(std::iter::repeat_n(subject, lane.ts.len()));
-            self.ts.extend_from_slice(lane.ts);
-            self.util.extend_from_slice(lane.util);
-            self.mem_mb.extend_from_slice(lane.mem_mb);
-            self.power_w.extend_from_slice(lane.power_w);
+        for from in block.lanes() {
+            let place = self.lane(from.node, from.gpu);
+            let Some(lane) = self.lanes.get_mut(place as usize) else { continue };
+            lane.ts.extend_from_slice(from.ts);
+            lane.util.extend_from_slice(from.util);
+            lane.mem_mb.extend_from_slice(from.mem_mb);
+            lane.power_w.extend_from_slice(from.power_w);
         }
     }
 
-    fn finish(mut self) -> GpuBlock {
-        let mut lanes: Vec<_> = std::mem::take(&mut self.lanes).into_iter().collect();
-        lanes.sort();
-        let order = order(lanes.iter().map(|(_, lane)| *lane));
-        self.lane.iter_mut().for_each(|lane| *lane = order.get(*lane as usize).copied().unwrap_or_default());
-        let grouping = Grouping::new(&self.lane, lanes.len());
-        drop(self.lane);
-        let ts = grouping.column(self.ts);
-        let lanes = lanes.into_iter().enumerate().map(|(place, ((node, gpu), _))| {
-            let (start, end) = grouping.range(place);
-            let sorted = ascending(ts.get(start as usize..end as usize).unwrap_or_default());
-            Head { node, gpu, start, end, sorted }
-        });
-        let lanes = lanes.collect();
-        GpuBlock {
-            lanes,
-            span: span(&ts),
-            util: grouping.column(self.util),
-            mem_mb: grouping.column(self.mem_mb),
-            power_w: grouping.column(self.power_w),
-            ts,
-        }
+    fn finish(self) -> GpuBlock {
+        GpuBlock::new(self.lanes)
     }
 }
