@@ -136,7 +136,7 @@ class Telemetry:
         if self._put is None:
             return
         try:
-            kept, _ = snapshot(values)
+            kept = snapshot(values)
             self._put(
                 {
                     "stream": "metrics",

@@ -17,7 +17,6 @@ Scalar = Union[bool, int, float, str]
 Record = dict[str, object]
 
 _PLAIN: Final[frozenset[type]] = frozenset({bool, int, float, str})
-_TEXT: Final[frozenset[type]] = frozenset({str})
 
 # An id is read as a signed 64-bit number; a wider one would be rounded, which is worse than a missing record.
 _ID_MIN: Final = -(2**63)
@@ -79,17 +78,12 @@ def scalar(value: object) -> Scalar | _Missing:
     return MISSING
 
 
-def snapshot(values: Mapping[Any, object]) -> tuple[dict[str, Scalar], int]:
-    """A copy that holds plain scalars only, and how many entries were left out."""
+def snapshot(values: Mapping[Any, object]) -> dict[Any, Scalar]:
+    """A copy that holds plain scalars only. Keys are as they were: they cannot change, so `encode` looks at them."""
     copy: dict[Any, object] = dict(values)
-    if _PLAIN.issuperset(map(type, copy.values())) and _TEXT.issuperset(map(type, copy)):
-        return copy, 0  # type: ignore[return-value]
-    kept: dict[str, Scalar] = {}
-    for key, value in copy.items():
-        plain = scalar(value)
-        if plain is not MISSING:
-            kept[key if type(key) is str else str(key)] = plain
-    return kept, len(copy) - len(kept)
+    if _PLAIN.issuperset(map(type, copy.values())):
+        return copy  # type: ignore[return-value]
+    return {key: plain for key, value in copy.items() if (plain := scalar(value)) is not MISSING}
 
 
 def plain_args(values: Mapping[str, object]) -> dict[str, Scalar | None]:
@@ -161,7 +155,7 @@ def _finite(values: object) -> dict[str, object]:
             except OverflowError:
                 fits = False
             if fits:
-                kept[key] = value
+                kept[key if type(key) is str else str(key)] = value
     return kept
 
 
