@@ -260,6 +260,7 @@ fn many_producers_over_tcp_and_unix_lose_nothing_and_mix_nothing() {
     let socket = run.path().join("s");
     let address = format!("unix:{}", socket.display());
     let collector = Collector::start(run.path(), &["--listen", &address, "--flush-interval", "0.05"]);
+    collector.wait_for("listening on unix:");
     let (producers, each) = (140, 200);
     std::thread::scope(|scope| {
         for producer in 0..producers {
