@@ -58,9 +58,8 @@ fn records() -> String {
 fn the_latest_values_are_served() {
     let run = tempfile::tempdir().unwrap();
     let (collector, url) = start(run.path());
-    collector.send(records() + "nonsense\n");
     let newer = records().replace("\"util\":97", "\"util\":3").replace(".5,\"node\"", ".75,\"node\"");
-    collector.send(newer);
+    collector.send(records() + "nonsense\n" + &newer);
     let all = 2 * records().lines().count();
     let written = |page: &str| -> u64 {
         let counts = page.lines().filter_map(|line| line.strip_prefix("miles_collect_written_total"));

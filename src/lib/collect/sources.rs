@@ -138,15 +138,32 @@ impl Sources {
 
     fn serve(&mut self, ingest: &mut Ingest, ready: &[bool], open: bool) {
         let (listeners, producers) = ready.split_at(self.listeners.len().min(ready.len()));
-        // From the last to the first: whoever goes is replaced by one that was looked at already.
-        for (at, _) in producers.iter().enumerate().rev().filter(|(_, ready)| **ready) {
-            self.read(ingest, at);
-        }
+        // In the order in which they came, so that what was sent first is mostly written first.
+        let ready = producers.iter().enumerate().filter(|(_, ready)| **ready).map(|(at, _)| at);
+        self.read_all(ingest, ready);
         if open {
             for (at, _) in listeners.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.accept(at);
             }
         }
+    }
+
+    /// Reads one block of each of these producers; answers whether there was any.
+    fn read_all(&mut self, ingest: &mut Ingest, which: impl Iterator<Item = usize>) -> bool {
+        let (mut some, mut ended) = (false, Vec::new());
+        for at in which {
+            match self.read(ingest, at) {
+                After::More => some = true,
+                After::Ended => ended.push(at),
+                After::Empty => {}
+            }
+        }
+        for at in ended.into_iter().rev() {
+            let mut producer = self.producers.remove(at);
+            ingest.end(&producer.name, &mut producer.splitter);
+            self.tell_of(producer.name, false);
+        }
+        some
     }
 
     /// Reads one block of a producer.
@@ -170,9 +187,6 @@ impl Sources {
                 (self.tell)(Notice::Unreadable { name: producer.name.clone(), error });
             }
         }
-        let mut producer = self.producers.swap_remove(at);
-        ingest.end(&producer.name, &mut producer.splitter);
-        self.tell_of(producer.name, false);
         After::Ended
     }
 
@@ -219,12 +233,12 @@ impl Sources {
         for at in 0..self.listeners.len() {
             self.accept(at);
         }
-        let mut some = true;
-        while some && Instant::now() < until {
-            some = false;
-            for at in (0..self.producers.len()).rev() {
-                let waits = self.producers.get(at).is_some_and(|producer| is_readable(producer.descriptor()));
-                some |= waits && self.read(ingest, at) == After::More;
+        loop {
+            let waits = |(_, producer): &(usize, &Producer)| is_readable(producer.descriptor());
+            let ready: Vec<usize> =
+                self.producers.iter().enumerate().filter(waits).map(|(at, _)| at).collect();
+            if !self.read_all(ingest, ready.into_iter()) || Instant::now() >= until {
+                return;
             }
         }
     }
