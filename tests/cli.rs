@@ -117,12 +117,17 @@ fn ended_by(signal: libc::c_int) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     // SAFETY: plain calls on file descriptors and a process id that are ours.
     assert!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) } >= 0);
-    let child = Command::new(env!("CARGO_BIN_EXE_miles"))
-        .args(["completions", "zsh"])
-        .stdout(writer)
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_miles"));
+    command.args(["completions", "zsh"]).stdout(writer).stderr(std::process::Stdio::piped());
+    // Whoever starts the tests in the background of a script has SIGINT ignored, and so have their children.
+    // SAFETY: between fork and exec this calls nothing but signal(2).
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
+            libc::signal(signal, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let child = command.spawn().unwrap();
     let mut held: libc::c_int = 0;
     while held < 4096 {
         // SAFETY: as above.
