@@ -2,14 +2,12 @@
 
 import { createMemo, createRoot, For, Show, type JSX } from 'solid-js';
 import { api, createQuery, type Finding, type Level, type StepRef } from '../api';
-import { Answer, Chip, Dialog, format } from '../kit';
+import { Answer, Chip, Dialog, format, Icon } from '../kit';
 import { href } from '../state/router';
 import { evidenceRows } from './evidence';
 import { panel, setPanel } from './panel';
 
 const LEVELS: readonly Level[] = ['critical', 'warning', 'info'];
-const SIGNS: Readonly<Record<Level, string>> = { critical: '⬣', warning: '▲', info: 'ℹ' };
-
 const query = createRoot(() => createQuery(() => api.advisory()));
 
 /** `findings` has the rules of the recorded answers and every later one. */
@@ -39,10 +37,13 @@ export function AlarmBadge(): JSX.Element {
       data-tip={`${label()} (a)`}
       onClick={() => setPanel('alarms')}
     >
-      <For each={counts()} fallback={<span class="f-quiet">{query.data() ? '✓' : '…'}</span>}>
+      <For
+        each={counts()}
+        fallback={<span class="f-quiet">{query.data() ? <Icon name="check" /> : '…'}</span>}
+      >
         {({ level, n }) => (
           <span class={`f-alarm k-tone-${level}`}>
-            <span aria-hidden="true">{SIGNS[level]}</span>
+            <Icon name={level} />
             {n}
           </span>
         )}

@@ -3,10 +3,10 @@
 import { createEffect, createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { connection } from '../api';
 import { isDark, setTheme, theme, type Theme } from '../design/theme';
-import { Chip, IconButton } from '../kit';
+import { Chip, Icon, IconButton } from '../kit';
 import { useKeys } from '../state/keys';
 import { now } from '../state/now';
-import { lastAddress, navigate, route } from '../state/router';
+import { lastAddress, returnTo, route } from '../state/router';
 import { run } from '../state/run';
 import { AlarmBadge, AlarmPanel } from './Alarms';
 import { DamageBadge, DamagePanel } from './Damage';
@@ -36,9 +36,9 @@ export function Header(): JSX.Element {
     else setSearch(true);
   };
   useKeys('Everywhere', [
-    { keys: ['1'], what: 'Metrics', run: () => navigate({ view: 'metrics' }) },
-    { keys: ['2'], what: 'Compute utilization', run: () => navigate({ view: 'compute' }) },
-    { keys: ['3'], what: 'Rollouts', run: () => navigate({ view: 'rollouts' }) },
+    { keys: ['1'], what: 'Metrics', run: () => returnTo('metrics') },
+    { keys: ['2'], what: 'Compute utilization', run: () => returnTo('compute') },
+    { keys: ['3'], what: 'Rollouts', run: () => returnTo('rollouts') },
     { keys: ['/'], what: 'search in the view', run: find },
     { keys: ['Mod+k'], what: 'go to a metric, step or sample', run: () => setSearch(true) },
     { keys: ['a'], what: 'advisories', run: () => setPanel('alarms') },
@@ -80,18 +80,15 @@ export function Header(): JSX.Element {
           </For>
         </nav>
         <StepNavigator />
+        <FreshnessNote />
         <div class="f-right">
-          <FreshnessNote />
           <DamageBadge />
           <AlarmBadge />
           <IconButton label="Search" hint="/ or Ctrl+K" onClick={() => setSearch(true)}>
-            <svg viewBox="0 0 16 16" class="f-icon" aria-hidden="true">
-              <circle cx="7" cy="7" r="4.5" />
-              <path d="m10.5 10.5 4 4" />
-            </svg>
+            <Icon name="search" />
           </IconButton>
           <IconButton label={`Theme: ${theme()}`} hint="t" onClick={() => setTheme(nextTheme())}>
-            {theme() === 'system' ? '◐' : isDark() ? '☾' : '☼'}
+            <Icon name={theme() === 'system' ? 'system' : isDark() ? 'moon' : 'sun'} />
           </IconButton>
           <IconButton label="Keys" hint="?" onClick={() => setHelp(true)}>
             ?

@@ -90,6 +90,8 @@ export function Search(props: { readonly open: boolean; readonly onClose: () => 
     } else if (event.key === 'Enter') {
       const place = found()[at()];
       if (!place) return;
+      // Else it presses what has the focus next.
+      event.preventDefault();
       location.hash = place.href;
       close();
     }

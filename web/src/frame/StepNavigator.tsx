@@ -2,7 +2,7 @@
 
 import { createMemo, createSignal, For, onCleanup, Show, type JSX } from 'solid-js';
 import type { StepRef } from '../api';
-import { IconButton, Segmented } from '../kit';
+import { Icon, IconButton, Segmented } from '../kit';
 import { useKeys } from '../state/keys';
 import { href, navigate, navigateKeeping, params, route } from '../state/router';
 import { run } from '../state/run';
@@ -58,7 +58,7 @@ export function StepNavigator(): JSX.Element {
       {(current) => (
         <div class="f-steps" ref={place}>
           <IconButton label="Previous step" hint="[" disabled={!beside(-1)} onClick={() => go(-1)}>
-            ‹
+            <Icon name="left" />
           </IconButton>
           <button
             type="button"
@@ -71,7 +71,7 @@ export function StepNavigator(): JSX.Element {
             <span class="f-step-kind">{current().evaluation ? 'eval step' : 'step'}</span> {current().id}
           </button>
           <IconButton label="Next step" hint="]" disabled={!beside(1)} onClick={() => go(1)}>
-            ›
+            <Icon name="right" />
           </IconButton>
           <Show when={open()}>
             <StepList current={current()} onClose={() => setOpen(false)} />

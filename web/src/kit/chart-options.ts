@@ -117,6 +117,8 @@ export function chartOptions(look: Look): uPlot.Options {
         : { sync: { key: look.group, setSeries: false, scales: ['x', null] } }),
       drag: { x: true, y: false, setScale: false, dist: 5 },
       points: { size: 7, width: 1.5 },
+      // On the point, not beside it: what is said is of the point.
+      move: (u, left, top) => [left < 0 ? left : u.valToPos(u.data[0][u.posToIdx(left)] ?? 0, 'x'), top],
       y: false,
     },
     scales: {

@@ -3,6 +3,7 @@
 export * from './controls';
 export * from './layout';
 export * from './states';
+export { Icon, type IconName } from './icons';
 export * as format from './format';
 export { MISSING } from './format';
 export { Canvas, type Picture } from './Canvas';

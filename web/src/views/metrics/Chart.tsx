@@ -1,7 +1,7 @@
 // One chart in a card or in full screen: head, line chart, the card beside the pointer, what can be done with it.
 
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
-import { copyPng, copyText, HoverCard, IconButton, LineChart, toCsv, type Hovered } from '../../kit';
+import { copyPng, copyText, HoverCard, Icon, IconButton, LineChart, toCsv, type Hovered } from '../../kit';
 import { navigate } from '../../state/router';
 import { run } from '../../state/run';
 import { isFraction, meaningOf } from './meanings';
@@ -67,14 +67,16 @@ export function Chart(props: {
     <article class="m-card" classList={{ 'm-card-full': props.full === true }}>
       <header class="m-head">
         <h3 class="m-title">
-          <button
-            type="button"
-            data-tip={meaningOf(key()) ?? 'a metric of this run’s own'}
-            onClick={() => props.state.setFull(props.full === true ? '' : key())}
-          >
-            <span class="m-before">{name().before}</span>
-            {name().own}
-          </button>
+          <Show when={props.full !== true} fallback={<span class="m-meaning">{meaningOf(key()) ?? ''}</span>}>
+            <button
+              type="button"
+              data-tip={meaningOf(key()) ?? 'a metric of this run’s own'}
+              onClick={() => props.state.setFull(key())}
+            >
+              <span class="m-before">{name().before}</span>
+              {name().own}
+            </button>
+          </Show>
         </h3>
         <span class="m-value" classList={{ 'm-at-cursor': cursor() !== undefined }}>
           {said() || (props.model.isThere() ? props.model.value(cursor()) : '')}
@@ -94,7 +96,7 @@ export function Chart(props: {
             pressed={props.state.pins().includes(key())}
             onClick={() => props.state.togglePin(key())}
           >
-            {props.state.pins().includes(key()) ? '★' : '☆'}
+            <Icon name="star" filled={props.state.pins().includes(key())} />
           </IconButton>
           <IconButton label={`Copy ${key()} as CSV`} onClick={() => void copyCsv()}>
             CSV
@@ -104,7 +106,7 @@ export function Chart(props: {
           </IconButton>
           <Show when={props.full !== true}>
             <IconButton label={`Full screen of ${key()}`} onClick={() => props.state.setFull(key())}>
-              ⛶
+              <Icon name="expand" />
             </IconButton>
           </Show>
         </div>

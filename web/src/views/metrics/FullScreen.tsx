@@ -3,12 +3,11 @@
 import { createSignal, For, onCleanup, Show, type JSX } from 'solid-js';
 import { Dialog, format } from '../../kit';
 import { Chart } from './Chart';
-import { meaningOf } from './meanings';
 import type { ChartModel } from './model';
 import type { MetricsState } from './state';
 
 /** Head, numbers and margins around the chart, CSS pixels. */
-const AROUND = 330;
+const AROUND = 300;
 
 export function FullScreen(props: {
   readonly state: MetricsState;
@@ -22,7 +21,10 @@ export function FullScreen(props: {
       onClose={() => props.state.setFull('')}
     >
       <Show when={props.state.full()} keyed>
-        {(key) => <Whole model={props.make(key)} state={props.state} />}
+        {(key) => {
+          const model = props.make(key);
+          return <Whole model={model} state={props.state} />;
+        }}
       </Show>
     </Dialog>
   );
@@ -36,7 +38,6 @@ function Whole(props: { readonly model: ChartModel; readonly state: MetricsState
   const range = () => props.state.zoom(props.model.axis());
   return (
     <div class="m-whole">
-      <Show when={meaningOf(props.model.key)}>{(meaning) => <p class="k-muted">{meaning()}</p>}</Show>
       <Chart model={props.model} state={props.state} height={Math.max(220, height() - AROUND)} full />
       <div class="m-stats-scroll" tabIndex={0} role="region" aria-label="Numbers">
         <table class="m-stats">

@@ -70,7 +70,13 @@ function View(): JSX.Element {
   ]);
   const isEngines = (): boolean => state.category() === 'sglang' && engineKeys().size > 0;
   const card = (key: string): JSX.Element => (
-    <Seen class="m-slot">{(near) => <Chart model={make(key, near)} state={state} height={HEIGHT} />}</Seen>
+    <Seen class="m-slot">
+      {(near) => {
+        // Once: as an expression of a property it would be made anew each time that it is read.
+        const model = make(key, near);
+        return <Chart model={model} state={state} height={HEIGHT} />;
+      }}
+    </Seen>
   );
 
   return (

@@ -13,7 +13,7 @@ import type { MetricsState } from './state';
 import type { Store } from './store';
 
 /** The raw line behind a smoothed one. */
-const BEHIND = 0.32;
+const BEHIND = 0.4;
 
 export function metricModel(
   key: string,

@@ -1,6 +1,6 @@
 // What is set in this view. All of it is in the address; what a reader set per category is remembered beside it.
 
-import { createMemo, type Accessor } from 'solid-js';
+import { createEffect, createMemo, type Accessor } from 'solid-js';
 import { createPref } from '../../state/prefs';
 import { codecs, params, route, setParams, useParam, type Change } from '../../state/router';
 import { zoomParam, type Axis } from './axis';
@@ -92,10 +92,18 @@ export function createState(names: Accessor<readonly string[]>): MetricsState {
   };
   // A fresh start has what this category had last.
   if (route().view === 'metrics' && Object.keys(params()).length === 0) {
-    setParams({ ...memory()[lastCategory()], pin: pinPref().join(',') }, { replace: true });
+    setParams({ ...memory()[lastCategory()] }, { replace: true });
   }
+  // The pins of a link are shown; without any one's own are, and then the address has them.
+  createEffect(() => {
+    if (route().view === 'metrics' && params().pin === undefined && pinPref().length > 0) {
+      setParams({ pin: pinPref().join(',') }, { replace: true });
+    }
+  });
 
-  const pins = createMemo(() => (params().pin ?? '').split(',').filter(Boolean));
+  const pins = createMemo(() => (params().pin ?? pinPref().join(',')).split(',').filter(Boolean), undefined, {
+    equals: (a, b) => a.join() === b.join(),
+  });
   const zoom = (axis: Axis): Range | undefined => {
     const written = params()[zoomParam(axis)];
     return written === undefined ? undefined : codecs.range.read(written);
