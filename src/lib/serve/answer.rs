@@ -34,6 +34,20 @@ pub(super) enum Encoding {
 impl Encoding {
     /// The cheapest that the client takes: zstd before gzip before nothing.
     pub(super) fn of(headers: &HeaderMap) -> Self {
+        match Self::taken(headers) {
+            (true, _) => Self::Zstd,
+            (_, true) => Self::Gzip,
+            _ => Self::Identity,
+        }
+    }
+
+    /// For what is there in gzip alone.
+    pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
+        Self::taken(headers).1
+    }
+
+    /// Whether the client takes zstd, and gzip.
+    fn taken(headers: &HeaderMap) -> (bool, bool) {
         let (mut gzip, mut zstd) = (None, None);
         let mut any = None;
         for value in headers.get_all(ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok()) {
@@ -49,11 +63,7 @@ impl Encoding {
                 }
             }
         }
-        match (zstd.or(any), gzip.or(any)) {
-            (Some(true), _) => Self::Zstd,
-            (_, Some(true)) => Self::Gzip,
-            _ => Self::Identity,
-        }
+        (zstd.or(any) == Some(true), gzip.or(any) == Some(true))
     }
 }
 
@@ -131,10 +141,7 @@ impl Answer {
 
     /// Whether the client has these bytes already.
     pub(super) fn is_known(&self, headers: &HeaderMap) -> bool {
-        let mine = self.etag.to_str().unwrap_or_default();
-        let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-        let tags = headers.get_all(IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
-        tags.flat_map(|v| v.split(',')).any(|tag| tag.trim() == "*" || opaque(tag) == opaque(mine))
+        is_known(self.etag.to_str().unwrap_or_default(), headers)
     }
 
     /// The response to a client with these request headers.
@@ -166,6 +173,13 @@ impl Answer {
         }
         response
     }
+}
+
+/// Whether the client asks with this tag among others.
+pub(super) fn is_known(mine: &str, headers: &HeaderMap) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let tags = headers.get_all(IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
+    tags.flat_map(|v| v.split(',')).any(|tag| tag.trim() == "*" || opaque(tag) == opaque(mine))
 }
 
 fn gzip(body: &[u8]) -> Bytes {

@@ -11,6 +11,7 @@
 //! | `events`, `follow` | what changed, told while a run is being written |
 //! | [`access`] | who may ask |
 //! | [`shrunk`] | files that are cut while they are read |
+//! | `assets`, `page` | the web view's files; pages without it |
 //! | `guard` | limits, security headers, the log line |
 //! | [`listen`] | sockets |
 //!
@@ -23,6 +24,7 @@ pub mod access;
 mod advisory;
 mod answer;
 mod answers;
+mod assets;
 mod events;
 mod follow;
 mod guard;

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::routes::ROUTES;
 
-/// `/`: which addresses there are.
-pub(super) async fn index() -> Response {
+/// `/` without the web view: how to get it, and which addresses there are.
+pub(super) fn index() -> Response {
     let mut rows = String::new();
     for route in ROUTES {
         let path = escaped(route.path);
@@ -16,7 +16,8 @@ pub(super) async fn index() -> Response {
         rows.push_str(&format!("<tr><td>{link}</td><td>{}</td></tr>\n", escaped(route.what)));
     }
     let body = format!(
-        "<h1>miles serve {}</h1>\n<p>The web view is not built in yet. The API is there; \
+        "<h1>miles serve {}</h1>\n<p>The web view is not in this binary: there was no Node when it was built. With Node 20.19 or \
+         newer on the PATH, <code>touch build.rs &amp;&amp; cargo build --release</code> puts it in.</p>\n<p>The API is there; \
          <a href=\"/api/openapi.json\">/api/openapi.json</a> describes it.</p>\n<table>\n{rows}</table>",
         env!("CARGO_PKG_VERSION")
     );

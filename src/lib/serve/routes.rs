@@ -9,7 +9,9 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 
 use super::query::shown;
-use super::{App, Problem, access, advisory, events, guard, meta, metrics, openapi, page, rollout, timeline};
+use super::{
+    App, Problem, access, advisory, assets, events, guard, meta, metrics, openapi, rollout, timeline,
+};
 
 /// A route of the API, as it is listed for people.
 pub(super) struct Route {
@@ -53,7 +55,8 @@ routes! {
 /// The whole server apart from its sockets.
 pub fn router(app: Arc<App>) -> Router {
     api()
-        .route("/", only_get(page::index))
+        .route("/", only_get(assets::index))
+        .route("/assets/{name}", only_get(assets::asset))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(guard::time))
