@@ -1,17 +1,17 @@
 // The carpet: a row a lane (or for the lifecycle a row a sample), time to the right. A click on a lane takes it into the
 // detail or out of it, a brush takes in several.
 
-import { createEffect, createMemo, createSignal, Show, type JSX } from 'solid-js';
+import { createComputed, createEffect, createMemo, createSignal, Show, type JSX } from 'solid-js';
 import { api, isSample, type Heatmap } from '../../api';
 import { color } from '../../design/theme';
 import { format, type Picture } from '../../kit';
-import { cellAt, imageOf } from './carpetPaint';
+import { cellAt, imageOf, magnitudeText, topOf } from './carpetPaint';
+import { frameX, type Frame } from './frame';
 import { createPieces, type Loaded } from './pieceQueries';
 import { Plot, type Point } from './Plot';
 import { toggleLane, withLanes } from './selector';
 import type { LaneRef, Selected } from './selection';
 import { useCompute } from './state';
-import { xOf } from './TimeAxis';
 
 const SAMPLES_HEIGHT = 256;
 const LABEL_FONT = '11px system-ui, sans-serif';
@@ -39,6 +39,14 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
   const shown = createMemo((): readonly Loaded<Heatmap>[] =>
     answers.loaded().filter((piece) => piece.data.metric === state.metric()),
   );
+  createComputed(() =>
+    state.setTop(
+      topOf(
+        state.metric(),
+        shown().map((piece) => piece.data),
+      ),
+    ),
+  );
   const rows = (): number => (ofSamples() ? (shown().at(-1)?.data.rows.length ?? 0) : lanes().length);
   const high = (): number => (ofSamples() ? SAMPLES_HEIGHT / Math.max(1, rows()) : rowHeight(lanes().length));
   const height = (): number => (ofSamples() ? SAMPLES_HEIGHT : Math.max(1, lanes().length) * high());
@@ -53,27 +61,39 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
     return at === undefined || ofSamples() ? undefined : lanes()[at];
   };
 
-  const draw = ({ ctx, width, ratio }: Picture): void => {
-    const plot = state.plot();
-    const span = state.span();
-    const end = Math.min(width, xOf(state.full()[1], span, plot));
+  const draw = ({ ctx, ratio }: Picture, frame: Frame): void => {
+    const start = Math.max(0, frameX(state.full()[0], frame));
+    const end = Math.min(frame.width, frameX(state.full()[1], frame));
     ctx.save();
     ctx.beginPath();
-    ctx.rect(plot.left, 0, Math.max(0, end - plot.left), height());
+    ctx.rect(start, 0, Math.max(0, end - start), height());
     ctx.clip();
     ctx.fillStyle = color('surface-2');
-    ctx.fillRect(plot.left, 0, plot.width, height());
+    ctx.fillRect(start, 0, end - start, height());
     ctx.imageSmoothingEnabled = ofSamples() && high() < 1;
     for (const { data } of shown()) {
-      const left = xOf(data.t0, span, plot);
-      const right = xOf(data.t1, span, plot);
-      if (right < plot.left || left > width) continue;
-      const image = imageOf(data, Math.round(high() * ratio));
+      const left = frameX(data.t0, frame);
+      const right = frameX(data.t1, frame);
+      if (right < start || left > end) continue;
+      const image = imageOf(data, Math.round(high() * ratio), state.top());
       if (image) ctx.drawImage(image, left, 0, right - left, data.rows.length * high());
     }
     ctx.restore();
-    if (ofSamples()) drawSampleGutter(ctx, plot.left);
-    else drawLaneGutter(ctx, plot.left, width);
+    if (!ofSamples()) drawSeams(ctx, frame.width);
+  };
+
+  const drawSeams = (ctx: CanvasRenderingContext2D, width: number): void => {
+    const all = lanes();
+    const size = high();
+    ctx.fillStyle = color('surface');
+    for (let at = 1; at < all.length; at += 1) {
+      const isNode = all[at]?.node !== all[at - 1]?.node;
+      if (size >= 12 || isNode) ctx.fillRect(0, at * size - (isNode ? 1 : 0.5), width, isNode ? 1.5 : 0.5);
+    }
+  };
+  const gutter = ({ ctx, width }: Picture): void => {
+    if (ofSamples()) drawSampleGutter(ctx, width);
+    else drawLaneGutter(ctx, width);
   };
 
   const drawSampleGutter = (ctx: CanvasRenderingContext2D, gutter: number): void => {
@@ -87,18 +107,12 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
     if (all > some) ctx.fillText(`of ${format.count(all)}`, 8, 28);
   };
 
-  const drawLaneGutter = (ctx: CanvasRenderingContext2D, gutter: number, width: number): void => {
+  const drawLaneGutter = (ctx: CanvasRenderingContext2D, gutter: number): void => {
     const all = lanes();
     const size = high();
     ctx.font = LABEL_FONT;
     ctx.textBaseline = 'middle';
     const byNode = size < 12;
-    ctx.fillStyle = color('surface');
-    for (let at = 1; at < all.length; at += 1) {
-      const isNode = all[at]?.node !== all[at - 1]?.node;
-      if (size >= 7 || isNode)
-        ctx.fillRect(gutter, at * size - (isNode ? 1 : 0.5), width - gutter, isNode ? 1.5 : 0.5);
-    }
     all.forEach((lane, at) => {
       const top = at * size;
       const isFirst = all[at - 1]?.node !== lane.node;
@@ -118,12 +132,6 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
     });
   };
 
-  const unit = (value: number): string =>
-    state.metric() === 'mem_mb'
-      ? format.memory(value)
-      : state.metric() === 'power_w'
-        ? `${format.num(value, 3)} W`
-        : `${format.num(value, 3)} %`;
   const onPoint = (point: Point | undefined): void => {
     const at = point && rowAt(point);
     setRow(ofSamples() ? undefined : at);
@@ -143,7 +151,9 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
       state.setCursor({ t, x, y, title: `sample ${line.sample_index}`, facts });
     } else {
       const facts =
-        cell?.value === undefined ? undefined : [{ name: 'carpet, greatest', value: unit(cell.value) }];
+        cell?.value === undefined
+          ? undefined
+          : [{ name: 'carpet, greatest', value: magnitudeText(state.metric(), cell.value) }];
       state.setCursor({ t, x, y, lane: lanes()[at], facts });
     }
   };
@@ -187,6 +197,7 @@ export function Carpet(props: { readonly selected: Selected }): JSX.Element {
       label={`Carpet of ${state.metric()}: ${format.plural(rows(), ofSamples() ? 'sample' : 'lane')} over time. Arrow up and down choose a lane, Enter takes it into the detail`}
       height={height()}
       draw={draw}
+      gutter={gutter}
       onPoint={onPoint}
       onClick={onClick}
       {...(ofSamples() ? {} : { onRows })}

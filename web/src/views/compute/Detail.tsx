@@ -4,18 +4,17 @@
 
 import { createEffect, createMemo, createSignal, onCleanup, type JSX } from 'solid-js';
 import { color, isDark } from '../../design/theme';
-import { format, type Picture, type Span } from '../../kit';
-import { createLaneData, phasesIn, seriesIn } from './laneData';
+import { format, type Picture } from '../../kit';
+import { frameX, type Frame } from './frame';
+import { createLaneData, namesIn, phasesIn, seriesIn } from './laneData';
 import { AREA_HEIGHT, AREA_TOP, BAND_TOP, LANE_HEIGHT, paintLane, type LaneContent } from './lanePaint';
 import { engineAt, periodOf } from './lookup';
 import { Plot, type Point } from './Plot';
 import { withoutLanes } from './selector';
 import type { LaneRef, Selected } from './selection';
 import { useCompute } from './state';
-import { drawGrid, xOf } from './TimeAxis';
+import { drawGrid } from './TimeAxis';
 
-/** A picture reaches this far beyond the window at each side. */
-const MARGIN = 0.5;
 /** Milliseconds of painting a frame; what is left comes in the next one. */
 const BUDGET_MS = 7;
 const MOST_HEIGHT = 560;
@@ -24,8 +23,7 @@ const FONT = 'system-ui, sans-serif';
 interface Layer {
   readonly canvas: OffscreenCanvas;
   readonly ctx: OffscreenCanvasRenderingContext2D;
-  span: Span;
-  width: number;
+  frame: Frame;
   look: readonly unknown[];
 }
 
@@ -52,9 +50,15 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
 
   createEffect(() => {
     const lane = lanes()[0];
-    const series = lane && data.gpuOf(lane).find((piece) => piece.bucket <= 1)?.data;
-    const period = series && lane && periodOf(seriesIn(series, lane)?.ts ?? []);
+    if (!lane) return;
+    const answer = data.gpuOf(lane).find((piece) => piece.bucket <= 1)?.data;
+    const period = answer && periodOf(seriesIn(answer, lane)?.ts ?? []);
     if (period !== undefined && period > 0) state.setPeriod(Math.min(60, Math.max(0.05, +period.toFixed(2))));
+  });
+
+  createEffect(() => {
+    for (const lane of lanes().slice(...visible()))
+      for (const piece of data.phasesOf(lane)) state.seePhases(namesIn(piece.data));
   });
 
   const engineOf = (lane: LaneRef): LaneContent['engineOf'] => {
@@ -67,55 +71,32 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
 
   const layers = new Map<number, Layer>();
   const [again, setAgain] = createSignal(0);
-  let asked = 0;
-  onCleanup(() => cancelAnimationFrame(asked));
+  const pending = { frame: 0 };
+  onCleanup(() => cancelAnimationFrame(pending.frame));
 
-  /** The picture of a lane for a window; undefined where there is none yet and no time to paint one. */
+  /** The picture of a lane; undefined or an older one where there is no time to paint it in this frame. */
   const layerOf = (
     lane: LaneRef,
+    frame: Frame,
     ratio: number,
     mayPaint: () => boolean,
-  ): { layer: Layer | undefined; isStale: boolean } => {
-    const span = state.span();
-    const width = state.plot().width;
-    const scale = width / (span[1] - span[0]);
+  ): Layer | undefined => {
     const [gpu, phases] = [data.gpuOf(lane), data.phasesOf(lane)];
     const hasOverlay = state.overlay() !== '';
-    const edge = state.full()[1];
-    // The edge matters to lanes whose newest phase may be open, and those get new answers with it.
+    // The edge of the data moves without being looked at: a lane with an open phase gets a new answer with it.
     const look = [
-      gpu,
-      phases,
-      isDark(),
-      ratio,
+      ...[gpu, phases, frame, isDark(), ratio],
       state.memory() ? data.memoryPeak() : 0,
-      hasOverlay ? data.engines() : 0,
-      hasOverlay ? data.enginePeak() : 0,
-      state.engine(),
-      topology(),
+      ...(hasOverlay ? [data.engines(), data.enginePeak(), state.engine(), topology()] : []),
     ];
     let layer = layers.get(lane.index);
-    const isSharp =
-      layer !== undefined &&
-      Math.abs(layer.width / (layer.span[1] - layer.span[0]) / scale - 1) < (state.gesture() ? 0.6 : 1e-6);
-    const isWide =
-      layer !== undefined &&
-      layer.span[0] <= Math.max(span[0], state.full()[0]) &&
-      layer.span[1] >= Math.min(span[1], edge);
-    if (layer && isSharp && isWide && same(layer.look, look)) return { layer, isStale: false };
-    if (!mayPaint()) return { layer, isStale: true };
-    const room = (span[1] - span[0]) * MARGIN;
-    const around: Span = [
-      Math.max(span[0] - room, state.full()[0] - room / 8),
-      Math.min(span[1] + room, edge + room / 8),
-    ];
-    const wide = (around[1] - around[0]) * scale;
-    const [pixels, rows] = [Math.max(1, Math.ceil(wide * ratio)), Math.ceil(LANE_HEIGHT * ratio)];
+    if ((layer && same(layer.look, look)) || !mayPaint()) return layer;
+    const [pixels, rows] = [Math.max(1, Math.ceil(frame.width * ratio)), Math.ceil(LANE_HEIGHT * ratio)];
     if (!layer) {
       const canvas = new OffscreenCanvas(pixels, rows);
       const ctx = canvas.getContext('2d');
-      if (!ctx) return { layer: undefined, isStale: false };
-      layer = { canvas, ctx, span: around, width: wide, look };
+      if (!ctx) return undefined;
+      layer = { canvas, ctx, frame, look };
       layers.set(lane.index, layer);
     } else if (layer.canvas.width !== pixels || layer.canvas.height !== rows) {
       layer.canvas.width = pixels;
@@ -125,60 +106,60 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     layer.ctx.clearRect(0, 0, pixels, rows);
     layer.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const content: LaneContent = {
-      ...{ lane, gpu, phases, edge },
+      ...{ lane, gpu, phases, edge: state.full()[1] },
       memoryPeak: state.memory() ? data.memoryPeak() : undefined,
       engines: hasOverlay ? data.engines() : [],
       engineOf: engineOf(lane),
       enginePeak: data.enginePeak(),
       gap: Math.max(5, 5 * state.period()),
     };
-    paintLane(layer.ctx, content, around, wide, ratio);
-    layer.span = around;
-    layer.width = wide;
+    paintLane(layer.ctx, content, frame.span, frame.width, ratio);
+    layer.frame = frame;
     layer.look = look;
-    return { layer, isStale: false };
+    return layer;
   };
 
-  const draw = (picture: Picture): void => {
+  const draw = (picture: Picture, frame: Frame): void => {
     again();
     const { ctx, width, ratio } = picture;
-    const plot = state.plot();
-    const span = state.span();
     const offset = scrollTop();
     const started = performance.now();
     let painted = 0;
-    let isBehind = false;
+    let refused = 0;
     const mayPaint = (): boolean => {
       const may = painted === 0 || performance.now() - started < BUDGET_MS;
       if (may) painted += 1;
+      else refused += 1;
       return may;
     };
-    drawGrid(picture, state);
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(plot.left, 0, width - plot.left, height());
-    ctx.clip();
+    drawGrid(picture, frame, state.origin());
     ctx.imageSmoothingEnabled = false;
     const [from, to] = visible();
-    const shown = lanes().slice(from, to);
-    shown.forEach((lane, at) => {
-      const top = (from + at) * LANE_HEIGHT - offset;
-      const { layer, isStale } = layerOf(lane, ratio, mayPaint);
-      isBehind ||= isStale;
-      if (!layer) return;
-      const left = xOf(layer.span[0], span, plot);
-      const right = xOf(layer.span[1], span, plot);
-      ctx.drawImage(layer.canvas, left, top, right - left, LANE_HEIGHT);
-    });
-    ctx.restore();
-    shown.forEach((lane, at) => drawGutter(ctx, lane, (from + at) * LANE_HEIGHT - offset, width));
-    if (isBehind && asked === 0) {
-      asked = requestAnimationFrame(() => {
-        asked = 0;
+    lanes()
+      .slice(from, to)
+      .forEach((lane, at) => {
+        const top = (from + at) * LANE_HEIGHT - offset;
+        const layer = layerOf(lane, frame, ratio, mayPaint);
+        ctx.fillStyle = color('border');
+        ctx.fillRect(0, top + LANE_HEIGHT - 1, width, 1);
+        if (!layer) return;
+        const left = frameX(layer.frame.span[0], frame);
+        ctx.drawImage(layer.canvas, left, top, frameX(layer.frame.span[1], frame) - left, LANE_HEIGHT);
+      });
+    if (refused > 0 && pending.frame === 0) {
+      pending.frame = requestAnimationFrame(() => {
+        pending.frame = 0;
         setAgain((n) => n + 1);
       });
     }
     forget();
+  };
+  const gutter = ({ ctx, width }: Picture): void => {
+    const [from, to] = visible();
+    const offset = scrollTop();
+    lanes()
+      .slice(from, to)
+      .forEach((lane, at) => drawGutter(ctx, lane, (from + at) * LANE_HEIGHT - offset, width));
   };
 
   /** Pictures of lanes that are far away are given up. */
@@ -198,11 +179,10 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
       for (const phase of phasesIn(piece.data, lane)) if (phase.rank >= 0) return phase.rank;
     return undefined;
   };
-  const drawGutter = (ctx: CanvasRenderingContext2D, lane: LaneRef, top: number, width: number): void => {
-    const gutter = state.plot().left;
+  const drawGutter = (ctx: CanvasRenderingContext2D, lane: LaneRef, top: number, gutter: number): void => {
     const isNarrow = gutter < 100;
     ctx.fillStyle = color('border');
-    ctx.fillRect(0, top + LANE_HEIGHT - 1, width, 1);
+    ctx.fillRect(0, top + LANE_HEIGHT - 1, gutter, 1);
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'left';
     ctx.fillStyle = color('text');
@@ -217,7 +197,7 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     ctx.fillStyle = color('text-3');
     const rank = rankOf(lane);
     const known = topology();
-    const engine = known && engineAt(known, lane.node, lane.gpu, state.span()[1]);
+    const engine = known && engineAt(known, lane.node, lane.gpu, state.settled()[1]);
     const second = [
       rank === undefined ? '' : `rank ${rank}`,
       engine ? engineName(engine.engine_rank, engine.addr) : '',
@@ -263,6 +243,7 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
             label={`Detail of ${format.plural(lanes().length, 'lane')}: phases, utilization${state.memory() ? ', memory' : ''}`}
             height={height()}
             draw={draw}
+            gutter={gutter}
             onPoint={onPoint}
             onClick={onClick}
             scroller={scroller}

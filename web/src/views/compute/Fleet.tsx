@@ -1,15 +1,16 @@
 // The fleet overview, of any number of lanes: what share of them is in which phase, and how busy they are.
 
-import { createMemo, type JSX } from 'solid-js';
+import { createEffect, type JSX } from 'solid-js';
 import { api, type Fleet as FleetAnswer } from '../../api';
 import { phaseColor } from '../../design/phases';
 import { color } from '../../design/theme';
 import { format, type Picture } from '../../kit';
 import { bandImage, compositionImage, stackOrder } from './fleetPaint';
+import { frameX, type Frame } from './frame';
 import { createPieces } from './pieceQueries';
 import { Plot, type Point } from './Plot';
 import { useCompute, type Fact } from './state';
-import { drawGrid, xOf } from './TimeAxis';
+import { drawGrid } from './TimeAxis';
 
 const COMPOSITION_HEIGHT = 132;
 const BAND_HEIGHT = 104;
@@ -17,51 +18,59 @@ const MOST_FACTS = 7;
 
 export function Fleet(): JSX.Element {
   const state = useCompute();
-  const tiled = createMemo(state.piecesAt(() => 2 * state.period()));
+  const tiled = state.piecesAt(() => 2 * state.period());
   const answers = createPieces<FleetAnswer>(
     () => tiled(),
     ({ t0, t1, buckets }) => api.fleet({ t0, t1, x_buckets: buckets }),
     state.settledBefore,
   );
 
+  createEffect(() => {
+    for (const { data } of answers.loaded()) state.seePhases(Object.keys(data.composition));
+  });
+
   const picture =
     (height: number, image: (fleet: FleetAnswer, ratio: number) => OffscreenCanvas | undefined) =>
-    (to: Picture): void => {
-      const { ctx, width } = to;
-      const plot = state.plot();
-      const span = state.span();
-      const end = Math.min(width, xOf(state.full()[1], span, plot));
+    (to: Picture, frame: Frame): void => {
+      const { ctx } = to;
+      const start = Math.max(0, frameX(state.full()[0], frame));
+      const end = Math.min(frame.width, frameX(state.full()[1], frame));
       ctx.fillStyle = color('surface-2');
-      ctx.fillRect(plot.left, 0, Math.max(0, end - plot.left), height);
-      drawGrid(to, state);
+      ctx.fillRect(start, 0, Math.max(0, end - start), height);
+      drawGrid(to, frame, state.origin());
       ctx.save();
       ctx.beginPath();
-      ctx.rect(plot.left, 0, Math.max(0, end - plot.left), height);
+      ctx.rect(start, 0, Math.max(0, end - start), height);
       ctx.clip();
       ctx.imageSmoothingEnabled = false;
       for (const { data } of answers.loaded()) {
-        const left = xOf(data.t0, span, plot);
-        const right = xOf(data.t1, span, plot);
-        if (right < plot.left || left > width) continue;
+        const left = frameX(data.t0, frame);
+        const right = frameX(data.t1, frame);
+        if (right < start || left > end) continue;
         const made = image(data, to.ratio);
         if (made) ctx.drawImage(made, left, 0, right - left, height);
       }
       ctx.restore();
+    };
+  const gutter =
+    (height: number) =>
+    ({ ctx, width }: Picture): void => {
       ctx.font = '11px system-ui, sans-serif';
       ctx.fillStyle = color('axis');
       ctx.textAlign = 'right';
       ctx.textBaseline = 'top';
-      ctx.fillText('100 %', plot.left - 8, 2);
+      ctx.fillText('100 %', width - 8, 3);
       ctx.textBaseline = 'bottom';
-      ctx.fillText('0', plot.left - 8, height - 1);
+      ctx.fillText('0', width - 8, height - 1);
       ctx.textAlign = 'left';
-      if (plot.left <= 100) return;
+      if (width <= 100) return;
       ctx.textBaseline = 'middle';
       ctx.fillStyle = color('text-2');
-      const [first, second] = height === BAND_HEIGHT ? ['utilization', 'p10–p90'] : ['lanes by phase', ''];
-      ctx.fillText(first ?? '', 8, height / 2 - 7);
+      const isBand = height === BAND_HEIGHT;
+      ctx.fillText(isBand ? 'utilization' : 'lanes by phase', 8, height / 2 - 7);
       ctx.fillStyle = color('text-3');
-      ctx.fillText(second || format.plural(state.laneCount(), 'lane'), 8, height / 2 + 8);
+      const second = isBand ? 'p10–p90, median, min' : format.plural(state.laneCount(), 'lane');
+      ctx.fillText(second, 8, height / 2 + 8, width - 40);
     };
 
   const bucketAt = (t: number): { fleet: FleetAnswer; at: number } | undefined => {
@@ -110,6 +119,7 @@ export function Fleet(): JSX.Element {
         class="c-fleet"
         label="Share of the lanes in each phase, over time"
         height={COMPOSITION_HEIGHT}
+        gutter={gutter(COMPOSITION_HEIGHT)}
         draw={picture(COMPOSITION_HEIGHT, (fleet, ratio) =>
           compositionImage(fleet, Math.round(COMPOSITION_HEIGHT * ratio)),
         )}
@@ -119,6 +129,7 @@ export function Fleet(): JSX.Element {
         class="c-fleet"
         label="Utilization of the lanes over time: 10th to 90th percentile, median and minimum"
         height={BAND_HEIGHT}
+        gutter={gutter(BAND_HEIGHT)}
         draw={picture(BAND_HEIGHT, (fleet, ratio) =>
           bandImage(fleet, Math.round(BAND_HEIGHT * ratio), ratio),
         )}

@@ -106,7 +106,7 @@ export function Hover(): JSX.Element {
                   const value = createMemo(() => {
                     const wanted = state.engine() === '' ? engine()?.addr : state.engine();
                     const line = engines.data()?.series.find((each) => each.addr === wanted);
-                    return line && line.value[lastAt(line.ts, cursor().t)];
+                    return line?.value[lastAt(line.ts, cursor().t)];
                   });
                   const top = createMemo(() =>
                     here() ? topProcesses(processes.data()?.processes ?? [], cursor().t) : [],

@@ -6,13 +6,17 @@ import { api, createQuery, isSample, rowOf } from '../../api';
 import { color } from '../../design/theme';
 import { Canvas, format, HoverCard, type Picture } from '../../kit';
 import { rampOf } from './carpetPaint';
+import { RampLegend } from './Legend';
 import { laneMap, type MapCell } from './laneGrid';
 import { css, rampAt } from './ramp';
 import { toggleLane, withLanes } from './selector';
 import type { Selected } from './selection';
 import { useCompute } from './state';
 
-const BUCKETS = 32;
+/** Each part counts with its greatest reading, so parts have to be small. */
+const MOST_BUCKETS = 512;
+/** A fleet of lanes that are all alike is not told apart by noise. */
+const LEAST_RANGE = 10;
 const DRAG_PIXELS = 4;
 
 export function LaneMap(props: { readonly selected: Selected }): JSX.Element {
@@ -20,15 +24,12 @@ export function LaneMap(props: { readonly selected: Selected }): JSX.Element {
   const lanes = (): readonly { node: string; gpu: number; index: number }[] => state.topology()?.lanes ?? [];
   const [width, setWidth] = createSignal(800);
   const grid = createMemo(() => laneMap(lanes(), width()));
-  // Not while a gesture goes on.
-  const window = createMemo((last: readonly [number, number] | undefined) =>
-    state.gesture() && last ? last : state.span(),
-  );
   const query = createQuery(() => {
-    const [t0, t1] = window();
-    return t1 - t0 > 1
-      ? api.heatmap('util', { t0: Math.floor(t0), t1: Math.ceil(t1), x_buckets: BUCKETS })
-      : null;
+    const [t0, t1] = state.settled();
+    if (t1 - t0 <= 1) return null;
+    const parts = Math.ceil((t1 - t0) / (2 * state.period()));
+    const x_buckets = Math.min(MOST_BUCKETS, Math.max(2, parts));
+    return api.heatmap('util', { t0: Math.floor(t0), t1: Math.ceil(t1), x_buckets });
   });
   const means = createMemo(() => {
     const found = new Map<number, number>();
@@ -45,13 +46,28 @@ export function LaneMap(props: { readonly selected: Selected }): JSX.Element {
     return found;
   });
 
+  /** The means that the ends of the ramp stand for: what differs is to be seen. */
+  const range = createMemo((): readonly [number, number] => {
+    let [low, high] = [100, 0];
+    for (const mean of means().values()) {
+      low = Math.min(low, mean);
+      high = Math.max(high, mean);
+    }
+    if (low > high) return [0, 100];
+    const middle = (low + high) / 2;
+    const half = Math.max(LEAST_RANGE, high - low) / 2;
+    return [Math.max(0, Math.floor(middle - half)), Math.min(100, Math.ceil(middle + half))];
+  });
+
   const draw = ({ ctx }: Picture): void => {
     const ramp = rampOf('util');
     const { cells, size } = grid();
     const chosen = props.selected.indices();
+    const [low, high] = range();
     for (const cell of cells) {
       const mean = means().get(cell.index);
-      ctx.fillStyle = mean === undefined ? color('surface-2') : css(rampAt(ramp, mean / 100));
+      ctx.fillStyle =
+        mean === undefined ? color('surface-2') : css(rampAt(ramp, (mean - low) / Math.max(1, high - low)));
       ctx.fillRect(cell.x, cell.y, size - 1, size - 1);
       if (!chosen.has(cell.index)) continue;
       ctx.strokeStyle = color('text');
@@ -146,53 +162,61 @@ export function LaneMap(props: { readonly selected: Selected }): JSX.Element {
   };
 
   return (
-    <div class="c-map">
-      <Canvas
-        label="Map of the lanes: a column a node, a cell a GPU. Arrow keys move, Enter takes a lane into the detail"
-        height={grid().height}
-        draw={draw}
-        ref={attach}
-        focusable
-      />
-      <Show when={brush()}>
-        {(box) => (
-          <div
-            class="c-brush"
-            style={{
-              left: `${box().left}px`,
-              top: `${box().top}px`,
-              width: `${box().width}px`,
-              height: `${box().height}px`,
-            }}
-          />
-        )}
-      </Show>
-      <Show when={focusedCell()}>
-        {(cell) => (
-          <div
-            class="c-map-focus"
-            style={{
-              transform: `translate(${cell().x}px, ${cell().y}px)`,
-              width: `${grid().size}px`,
-              height: `${grid().size}px`,
-            }}
-          >
-            <span class="visually-hidden" aria-live="polite">
-              {cell().node} GPU {cell().gpu}, {say(cell())}
-            </span>
-          </div>
-        )}
-      </Show>
-      <HoverCard at={at()}>
-        <dl class="c-card">
-          <dt>{at()?.cell.node}</dt>
-          <dd>GPU {at()?.cell.gpu}</dd>
-          <dt>lane</dt>
-          <dd>g:{at()?.cell.index}</dd>
-          <dt data-tip="of the greatest readings of 32 parts of the window">mean utilization</dt>
-          <dd>{((cell) => cell && say(cell))(at()?.cell)}</dd>
-        </dl>
-      </HoverCard>
+    <div class="c-map-row">
+      <span class="c-map-name">
+        <span data-tip="a column a node, a cell a GPU, coloured by its mean utilization in the window; a part of the window counts with its greatest reading">
+          mean utilization, by node
+        </span>
+        <RampLegend metric="util" from={`${range()[0]} %`} to={`${range()[1]} %`} />
+      </span>
+      <div class="c-map">
+        <Canvas
+          label="Map of the lanes: a column a node, a cell a GPU. Arrow keys move, Enter takes a lane into the detail"
+          height={grid().height}
+          draw={draw}
+          ref={attach}
+          focusable
+        />
+        <Show when={brush()}>
+          {(box) => (
+            <div
+              class="c-brush"
+              style={{
+                left: `${box().left}px`,
+                top: `${box().top}px`,
+                width: `${box().width}px`,
+                height: `${box().height}px`,
+              }}
+            />
+          )}
+        </Show>
+        <Show when={focusedCell()}>
+          {(cell) => (
+            <div
+              class="c-map-focus"
+              style={{
+                transform: `translate(${cell().x}px, ${cell().y}px)`,
+                width: `${grid().size}px`,
+                height: `${grid().size}px`,
+              }}
+            >
+              <span class="visually-hidden" aria-live="polite">
+                {cell().node} GPU {cell().gpu}, {say(cell())}
+              </span>
+            </div>
+          )}
+        </Show>
+        <HoverCard at={at()}>
+          <dl class="c-card">
+            <dt>{at()?.cell.node}</dt>
+            <dd>GPU {at()?.cell.gpu}</dd>
+            <dt>lane</dt>
+            <dd>g:{at()?.cell.index}</dd>
+            <dt data-tip="of the greatest readings of the parts of the window">mean utilization</dt>
+            <dd>{((cell) => cell && say(cell))(at()?.cell)}</dd>
+          </dl>
+        </HoverCard>
+      </div>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // What the colours mean: phases that the run has, the states of requests, the ramp of a magnitude.
 
-import { createMemo, For, Show, type JSX } from 'solid-js';
+import { createMemo, For, type JSX } from 'solid-js';
+import type { HeatmapMetric } from '../../api';
 import { PHASES, phaseStyle } from '../../design/phases';
 import { color, isDark } from '../../design/theme';
 import { LIFECYCLE, rampOf } from './carpetPaint';
@@ -20,9 +21,17 @@ export function Swatch(props: { readonly phase?: string; readonly fill?: string 
 }
 
 export function PhaseLegend(): JSX.Element {
+  const state = useCompute();
+  const names = (): string[] => {
+    const seen = state.phaseNames();
+    return [
+      ...Object.keys(PHASES).filter((name) => seen.has(name)),
+      ...[...seen].filter((name) => !(name in PHASES) && name !== 'none' && name !== '').sort(),
+    ];
+  };
   return (
     <ul class="c-legend" aria-label="Phases">
-      <For each={Object.keys(PHASES)}>
+      <For each={names()}>
         {(name) => (
           <li data-tip={phaseStyle(name).what}>
             <Swatch phase={name} />
@@ -30,10 +39,6 @@ export function PhaseLegend(): JSX.Element {
           </li>
         )}
       </For>
-      <li data-tip="a phase that only this run knows">
-        <Swatch phase="?" />
-        other
-      </li>
     </ul>
   );
 }
@@ -53,21 +58,23 @@ export function LifecycleLegend(): JSX.Element {
   );
 }
 
-export function RampLegend(props: { readonly most: string }): JSX.Element {
+export function RampLegend(props: {
+  readonly from: string;
+  readonly to: string;
+  readonly metric?: HeatmapMetric;
+}): JSX.Element {
   const state = useCompute();
   const gradient = createMemo(() => {
     isDark();
     color('text');
-    const stops = rampOf(state.metric());
+    const stops = rampOf(props.metric ?? state.metric());
     return `linear-gradient(to right, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => css(rampAt(stops, at))).join(', ')})`;
   });
   return (
     <span class="c-ramp">
-      <span>0</span>
+      <span>{props.from}</span>
       <i style={{ 'background-image': gradient() }} />
-      <Show when={props.most}>
-        <span>{props.most}</span>
-      </Show>
+      <span>{props.to}</span>
     </span>
   );
 }

@@ -6,10 +6,11 @@ import { color, isDark } from '../../design/theme';
 import { format, type Picture } from '../../kit';
 import { LIFECYCLE, lifecycleCounts } from './carpetPaint';
 import { niceAbove } from './laneData';
+import { frameX, type Frame } from './frame';
 import { createPieces } from './pieceQueries';
 import { Plot, type Point } from './Plot';
 import { useCompute, type Fact } from './state';
-import { drawGrid, xOf } from './TimeAxis';
+import { drawGrid } from './TimeAxis';
 
 const HEIGHT = 44;
 const WIDE = 2;
@@ -48,7 +49,7 @@ function imageOf(map: Heatmap, peak: number, height: number): OffscreenCanvas | 
 
 export function Lifecycle(): JSX.Element {
   const state = useCompute();
-  const pieces = createMemo(state.piecesAt(() => 0.05, 0.3));
+  const pieces = state.piecesAt(() => 0.05, 0.3);
   const answers = createPieces<Heatmap>(
     () => pieces(),
     ({ t0, t1, buckets }) => api.heatmap('lifecycle', { t0, t1, x_buckets: buckets }),
@@ -69,33 +70,30 @@ export function Lifecycle(): JSX.Element {
     return niceAbove(most);
   });
 
-  const draw = (picture: Picture): void => {
+  const draw = (picture: Picture, frame: Frame): void => {
     const { ctx, width, ratio } = picture;
-    const plot = state.plot();
-    const span = state.span();
-    drawGrid(picture, state);
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(plot.left, 0, width - plot.left, HEIGHT);
-    ctx.clip();
+    drawGrid(picture, frame, state.origin());
     ctx.imageSmoothingEnabled = false;
     for (const map of maps()) {
-      const left = xOf(map.t0, span, plot);
-      const right = xOf(map.t1, span, plot);
-      if (right < plot.left || left > width) continue;
+      const left = frameX(map.t0, frame);
+      const right = frameX(map.t1, frame);
+      if (right < 0 || left > width) continue;
       const image = imageOf(map, peak(), Math.round((HEIGHT - 4) * ratio));
       if (image) ctx.drawImage(image, left, 3, right - left, HEIGHT - 4);
     }
-    ctx.restore();
+    ctx.fillStyle = color('border');
+    ctx.fillRect(0, HEIGHT - 1, width, 1);
+  };
+  const gutter = ({ ctx, width }: Picture): void => {
     ctx.font = '11px system-ui, sans-serif';
     ctx.textBaseline = 'middle';
+    ctx.textAlign = 'left';
     ctx.fillStyle = color('text-2');
     ctx.fillText('requests', 8, HEIGHT / 2);
     ctx.fillStyle = color('text-3');
     ctx.textAlign = 'right';
-    ctx.fillText(format.short(peak()), plot.left - 6, 9);
-    ctx.fillText('0', plot.left - 6, HEIGHT - 7);
-    ctx.textAlign = 'left';
+    ctx.fillText(format.short(peak()), width - 6, 9);
+    ctx.fillText('0', width - 6, HEIGHT - 8);
     ctx.fillStyle = color('border');
     ctx.fillRect(0, HEIGHT - 1, width, 1);
   };
@@ -124,6 +122,7 @@ export function Lifecycle(): JSX.Element {
         label="Requests that were queued, generating or waiting for a tool, over time"
         height={HEIGHT}
         draw={draw}
+        gutter={gutter}
         onPoint={onPoint}
       />
     </Show>

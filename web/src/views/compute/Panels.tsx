@@ -25,13 +25,9 @@ const LEVELS: readonly Level[] = ['critical', 'warning', 'info'];
 export function Panels(): JSX.Element {
   const state = useCompute();
   const [judged, setJudged] = createSignal<'run' | 'window'>('run');
-  /** Not at every move of a gesture. */
-  const window = createMemo((last: readonly [number, number] | undefined) =>
-    state.gesture() && last ? last : state.span(),
-  );
   const advisory = createQuery(() => {
     if (judged() === 'run') return api.advisory();
-    const [t0, t1] = window();
+    const [t0, t1] = state.settled();
     return api.advisory({ t0: Math.floor(t0), t1: Math.ceil(t1) });
   });
   const findings = (): readonly Finding[] =>

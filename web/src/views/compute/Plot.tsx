@@ -3,6 +3,7 @@
 
 import { createSignal, onCleanup, Show, type JSX } from 'solid-js';
 import { attachViewport, Canvas, type Picture, type Span } from '../../kit';
+import { transformOf, type Frame } from './frame';
 import { useCompute } from './state';
 
 export interface Point {
@@ -19,7 +20,10 @@ interface PlotProps {
   readonly label: string;
   readonly height: number;
   readonly class?: string;
-  readonly draw: (picture: Picture) => void;
+  /** Paints the frame; the context begins at its left edge. */
+  readonly draw: (picture: Picture, frame: Frame) => void;
+  /** Paints the gutter. */
+  readonly gutter: (picture: Picture) => void;
   /** The pointer is there, or with undefined gone. */
   readonly onPoint?: (point: Point | undefined) => void;
   readonly onClick?: (point: Point, event: PointerEvent) => void;
@@ -49,7 +53,19 @@ export function Plot(props: PlotProps): JSX.Element {
     return state.plot().left + ((t - from) / (to - from)) * state.plot().width;
   };
 
-  const attach = (canvas: HTMLCanvasElement): void => {
+  /** The frame that the canvas shows now. */
+  const [painted, setPainted] = createSignal<Frame>();
+  const draw = (picture: Picture): void => {
+    const frame = state.frame();
+    props.draw(picture, frame);
+    setPainted(frame);
+  };
+  const transform = (): string => {
+    const frame = painted();
+    return frame ? transformOf(frame, state.span(), state.plot().width) : 'none';
+  };
+
+  const attach = (canvas: HTMLElement): void => {
     const stop = new AbortController();
     const { signal } = stop;
     const pointOf = (event: MouseEvent): Point => {
@@ -66,7 +82,14 @@ export function Plot(props: PlotProps): JSX.Element {
       };
     };
     let down:
-      { readonly y: number; readonly scroll: number; readonly rows: boolean; moved: boolean } | undefined;
+      | {
+          readonly x: number;
+          readonly y: number;
+          readonly scroll: number;
+          readonly rows: boolean;
+          moved: boolean;
+        }
+      | undefined;
     canvas.addEventListener(
       'wheel',
       (event) => {
@@ -80,7 +103,13 @@ export function Plot(props: PlotProps): JSX.Element {
         if (event.button !== 0) return;
         const point = pointOf(event);
         const rows = point.isInGutter || (event.shiftKey && props.onRows !== undefined);
-        down = { y: event.clientY, scroll: props.scroller?.()?.scrollTop ?? 0, rows, moved: false };
+        down = {
+          x: event.clientX,
+          y: event.clientY,
+          scroll: props.scroller?.()?.scrollTop ?? 0,
+          rows,
+          moved: false,
+        };
         if (!rows) return;
         event.stopImmediatePropagation();
         canvas.setPointerCapture(event.pointerId);
@@ -92,7 +121,7 @@ export function Plot(props: PlotProps): JSX.Element {
       (event) => {
         if (down) {
           const by = event.clientY - down.y;
-          if (Math.abs(by) >= DRAG_PIXELS) down.moved = true;
+          if (Math.max(Math.abs(by), Math.abs(event.clientX - down.x)) >= DRAG_PIXELS) down.moved = true;
           const scroller = props.scroller?.();
           if (down.rows && down.moved && props.onRows) {
             const top = canvas.getBoundingClientRect().top;
@@ -104,7 +133,8 @@ export function Plot(props: PlotProps): JSX.Element {
             });
           } else if (scroller && event.pointerType === 'mouse') scroller.scrollTop = down.scroll - by;
         }
-        props.onPoint?.(pointOf(event));
+        // The card would only be in the way of what is dragged.
+        props.onPoint?.(down?.moved === true ? undefined : pointOf(event));
       },
       { signal },
     );
@@ -157,8 +187,22 @@ export function Plot(props: PlotProps): JSX.Element {
   };
 
   return (
-    <div class={`c-plot ${props.class ?? ''}`}>
-      <Canvas label={props.label} height={props.height} draw={props.draw} ref={attach} focusable />
+    <div
+      class={`c-plot ${props.class ?? ''}`}
+      ref={attach}
+      role="application"
+      aria-label={props.label}
+      tabIndex={0}
+      style={{ height: `${props.height}px` }}
+    >
+      <div class="c-gutter" style={{ width: `${state.plot().left}px` }}>
+        <Canvas label="" height={props.height} draw={props.gutter} />
+      </div>
+      <div class="c-clip" style={{ left: `${state.plot().left}px` }}>
+        <div class="c-content" style={{ width: `${state.frame().width}px`, transform: transform() }}>
+          <Canvas label="" height={props.height} draw={draw} />
+        </div>
+      </div>
       {props.children}
       <Show when={brush()}>
         {(box) => (

@@ -11,7 +11,9 @@ import { useCompute } from './state';
 import { stepsOf, type Step } from './steps';
 import { timeText } from './ticks';
 
-const HEIGHT = 26;
+const HEIGHT = 24;
+/** Below the strip the window widens to the axis of the pictures under it. */
+const FUNNEL = 9;
 
 /** No waiting is calm, all of it is an alarm. Tracked. */
 export function waitRamp(): Rgb[] {
@@ -33,13 +35,14 @@ export function StepStrip(): JSX.Element {
     return from + ((x - state.plot().left) / Math.max(1, state.plot().width)) * (to - from);
   };
 
-  const draw = ({ ctx, width }: Picture): void => {
+  const draw = ({ ctx }: Picture): void => {
     const ramp = waitRamp();
     const plot = state.plot();
+    ctx.textAlign = 'left';
     ctx.font = '11px system-ui, sans-serif';
     ctx.textBaseline = 'middle';
     ctx.fillStyle = color('text-2');
-    ctx.fillText(plot.left > 100 ? 'steps by wait ratio' : 'steps', 8, HEIGHT / 2);
+    ctx.fillText(plot.left > 100 ? 'steps, by wait ratio' : 'steps', 8, HEIGHT / 2);
     ctx.fillStyle = color('surface-2');
     ctx.fillRect(plot.left, 4, plot.width, HEIGHT - 8);
     ctx.textAlign = 'center';
@@ -54,12 +57,25 @@ export function StepStrip(): JSX.Element {
       ctx.fillStyle = inkOn(fill);
       ctx.fillText(name, left + size / 2, HEIGHT / 2 + 0.5);
     }
+  };
+  /** The window on the strip, and how it widens below: painted in every frame of a gesture, so apart. */
+  const drawWindow = ({ ctx, width }: Picture): void => {
+    const plot = state.plot();
     const [from, to] = state.span();
     const left = Math.max(plot.left, xOf(from));
     const right = Math.min(width, Math.max(left + 3, xOf(to)));
+    ctx.globalAlpha = 0.6;
+    ctx.fillStyle = color('surface');
+    ctx.fillRect(plot.left, 2, left - plot.left, HEIGHT - 4);
+    ctx.fillRect(right, 2, width - right, HEIGHT - 4);
+    ctx.globalAlpha = 1;
     ctx.fillStyle = color('selection');
-    ctx.fillRect(plot.left, 0, left - plot.left, HEIGHT);
-    ctx.fillRect(right, 0, width - right, HEIGHT);
+    ctx.beginPath();
+    ctx.moveTo(left, HEIGHT - 1);
+    ctx.lineTo(right, HEIGHT - 1);
+    ctx.lineTo(width, HEIGHT + FUNNEL);
+    ctx.lineTo(plot.left, HEIGHT + FUNNEL);
+    ctx.fill();
     ctx.strokeStyle = color('text');
     ctx.lineWidth = 1.5;
     ctx.strokeRect(left + 0.75, 1.25, Math.max(2, right - left - 1.5), HEIGHT - 2.5);
@@ -159,13 +175,17 @@ export function StepStrip(): JSX.Element {
   };
 
   return (
-    <Canvas
-      class="c-steps"
-      label={`Strip of ${format.plural(steps().length, 'step')}, coloured by wait ratio. Arrow left and right zoom to the neighbouring step`}
-      height={HEIGHT}
-      draw={draw}
-      ref={attach}
-      focusable
-    />
+    <div class="c-steps">
+      <Canvas
+        label={`Strip of ${format.plural(steps().length, 'step')}, coloured by wait ratio. Arrow left and right zoom to the neighbouring step`}
+        height={HEIGHT + FUNNEL}
+        draw={draw}
+        ref={attach}
+        focusable
+      />
+      <div class="c-over">
+        <Canvas label="" height={HEIGHT + FUNNEL} draw={drawWindow} />
+      </div>
+    </div>
   );
 }

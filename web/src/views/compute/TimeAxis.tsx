@@ -3,7 +3,8 @@
 import type { JSX } from 'solid-js';
 import { color } from '../../design/theme';
 import { Canvas, type Picture, type Span } from '../../kit';
-import { useCompute, type ComputeState } from './state';
+import { frameX, type Frame } from './frame';
+import { useCompute } from './state';
 import { ticks, timeText } from './ticks';
 
 const FONT = '11px system-ui, sans-serif';
@@ -15,11 +16,10 @@ export const xOf = (
 ): number => plot.left + ((t - from) / (to - from)) * plot.width;
 
 /** Faint lines at the marks, behind or above a picture. */
-export function drawGrid(picture: Picture, state: ComputeState): void {
-  const { ctx, height } = picture;
+export function drawGrid({ ctx, height }: Picture, frame: Frame, origin: number | undefined): void {
   ctx.fillStyle = color('grid');
-  for (const { t } of ticks(state.span(), state.plot().width, state.origin())) {
-    ctx.fillRect(Math.round(xOf(t, state.span(), state.plot())), 0, 1, height);
+  for (const { t } of ticks(frame.span, frame.width, origin)) {
+    ctx.fillRect(Math.round(frameX(t, frame)), 0, 1, height);
   }
 }
 
@@ -40,7 +40,7 @@ export function TimeAxis(): JSX.Element {
   };
   return (
     <Canvas
-      label={`Time from ${timeText(state.span()[0], state.origin())} to ${timeText(state.span()[1], state.origin())}`}
+      label={`Time from ${timeText(state.settled()[0], state.origin())} to ${timeText(state.settled()[1], state.origin())}`}
       class="c-axis"
       height={20}
       draw={draw}

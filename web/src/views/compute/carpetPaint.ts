@@ -3,6 +3,7 @@
 import { isSample, rowOf, type Heatmap, type HeatmapMetric } from '../../api';
 import { phaseFill } from '../../design/phases';
 import { color, isDark } from '../../design/theme';
+import * as format from '../../kit/format';
 import { mix, pixel, rampTable, readRgb, type Rgb } from './ramp';
 
 /** What is done with a request, in the order of a legend. */
@@ -21,14 +22,16 @@ const HUES: Readonly<Partial<Record<HeatmapMetric, string>>> = {
 /** The colours of a magnitude, from nothing to its greatest. Tracked. */
 export function rampOf(metric: HeatmapMetric): Rgb[] {
   const hue = readRgb(color(HUES[metric] ?? 'series-1'));
-  const [ground, text] = [readRgb(color('surface-2')), readRgb(color('text'))];
-  return [ground, mix(ground, hue, 0.55), hue, mix(hue, text, 0.45)];
+  const ground = readRgb(color('surface-2'));
+  return [ground, mix(ground, hue, 0.42), hue];
 }
 
+const MOST_TABLES = 32;
 const tables = new Map<string, Uint32Array>();
 
-function tableOf(map: Heatmap): Uint32Array {
-  const key = `${map.metric} ${isDark()} ${map.palette?.join() ?? ''}`;
+/** `top` is what the last colour stands for; each piece of a carpet has a scale of its own. */
+function tableOf(map: Heatmap, top: number): Uint32Array {
+  const key = `${map.metric} ${isDark()} ${map.palette?.join() ?? ''} ${top} ${map.scale?.max ?? ''}`;
   let table = tables.get(key);
   if (table) return table;
   if (map.metric === 'lifecycle') {
@@ -37,7 +40,15 @@ function tableOf(map: Heatmap): Uint32Array {
       const known = LIFECYCLE.find((each) => each.name === name);
       if (at > 0 && table) table[at] = pixel(readRgb(color(known?.token ?? 'phase-unknown')));
     });
-  } else table = rampTable(rampOf(map.metric));
+  } else {
+    const share = (map.scale?.max ?? top) / top;
+    const ramp = rampTable(rampOf(map.metric));
+    table = Uint32Array.from(
+      { length: 256 },
+      (_, cell) => ramp[Math.min(255, Math.round(cell * share))] ?? 0,
+    );
+  }
+  if (tables.size > MOST_TABLES) tables.clear();
   tables.set(key, table);
   return table;
 }
@@ -50,21 +61,21 @@ interface Image {
 const images = new WeakMap<Heatmap, Image>();
 
 /** Cells as pixels, or phases as bars of this many pixels so that idle ones can be hatched. */
-export function imageOf(map: Heatmap, rowPixels: number): OffscreenCanvas | undefined {
-  const look = `${isDark()} ${map.metric === 'phase' ? rowPixels : 1}`;
+export function imageOf(map: Heatmap, rowPixels: number, top: number): OffscreenCanvas | undefined {
+  const look = `${isDark()} ${map.metric === 'phase' ? rowPixels : top}`;
   const known = images.get(map);
   if (known?.look === look) return known.canvas;
   if (map.rows.length === 0) return undefined;
-  const canvas = map.metric === 'phase' ? phaseImage(map, rowPixels) : cellImage(map);
+  const canvas = map.metric === 'phase' ? phaseImage(map, rowPixels) : cellImage(map, top);
   if (canvas) images.set(map, { canvas, look });
   return canvas;
 }
 
-function cellImage(map: Heatmap): OffscreenCanvas | undefined {
+function cellImage(map: Heatmap, top: number): OffscreenCanvas | undefined {
   const canvas = new OffscreenCanvas(map.x_buckets, map.rows.length);
   const ctx = canvas.getContext('2d');
   if (!ctx) return undefined;
-  const table = tableOf(map);
+  const table = tableOf(map, top);
   const data = ctx.createImageData(map.x_buckets, map.rows.length);
   const pixels = new Uint32Array(data.data.buffer);
   for (let at = 0; at < pixels.length; at += 1) pixels[at] = table[map.cells[at] ?? 0] ?? 0;
@@ -127,4 +138,17 @@ export function lifecycleCounts(map: Heatmap): Uint16Array[] {
   });
   countsOf.set(map, counts);
   return counts;
+}
+
+/** What the last colour of a magnitude stands for: the same for all pieces, and in steps, so that it stands still. */
+export function topOf(metric: HeatmapMetric, maps: readonly Heatmap[]): number {
+  if (metric === 'util') return 100;
+  const most = Math.max(0, ...maps.map((map) => map.scale?.max ?? 0));
+  const step = metric === 'mem_mb' ? 16_384 : 100;
+  return Math.max(step, Math.ceil(most / step) * step);
+}
+
+export function magnitudeText(metric: HeatmapMetric, value: number | undefined): string {
+  if (metric === 'mem_mb') return format.memory(value);
+  return value === undefined ? format.MISSING : `${format.num(value, 3)} ${metric === 'power_w' ? 'W' : '%'}`;
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { count } from '../../kit/format';
 import { evidenceText } from './evidence';
 
 it('evidence is said with its units', () => {
@@ -14,7 +15,7 @@ it('evidence is said with its units', () => {
   ).toEqual([
     ['open', '1 h 07 m'],
     ['aborted share', '12.5 %'],
-    ['samples', '12\u2009345'],
+    ['samples', count(12_345)],
     ['name', 'rollout'],
     ['all rewards zero', 'no'],
     ['peak', '–'],

@@ -4,6 +4,7 @@
 import { createEffect, createSignal, Match, onCleanup, Show, Switch, type JSX } from 'solid-js';
 import { Button, Checkbox, Empty, format, Loading, Segmented, Select } from '../../kit';
 import { run } from '../../state/run';
+import { magnitudeText } from './carpetPaint';
 import { Carpet } from './Carpet';
 import { Detail, engineName } from './Detail';
 import { Fleet } from './Fleet';
@@ -87,13 +88,7 @@ function Plots(props: { readonly selected: Selected }): JSX.Element {
         </Show>
         <TimeAxis />
         <Show when={state.isFleet()}>
-          <div class="c-map-row">
-            <span class="c-map-name">
-              lanes by node
-              <RampLegend most="100 %" />
-            </span>
-            <LaneMap selected={props.selected} />
-          </div>
+          <LaneMap selected={props.selected} />
         </Show>
         <DetailBar />
         <Lifecycle />
@@ -122,12 +117,14 @@ const METRICS = [
   { value: 'lifecycle', label: 'Lifecycle', tip: 'a row a sample: queued, generating, waiting for a tool' },
 ] as const;
 
+const MAGNITUDES: ReadonlySet<string> = new Set(['util', 'mem_mb', 'power_w']);
+
 function Toolbar(): JSX.Element {
   const state = useCompute();
   const width = (): number => state.span()[1] - state.span()[0];
   return (
     <header class="c-toolbar">
-      <h2>{state.isFleet() ? 'Fleet' : 'Carpet'}</h2>
+      <h2>Compute utilization</h2>
       <Show when={state.laneCount() <= MOST_CARPET_LANES}>
         <Segmented
           label="Overview"
@@ -150,6 +147,12 @@ function Toolbar(): JSX.Element {
           onChange={(metric) => state.setMetric(metric)}
           options={METRICS}
         />
+        <Show when={MAGNITUDES.has(state.metric())}>
+          <RampLegend
+            from={magnitudeText(state.metric(), 0)}
+            to={magnitudeText(state.metric(), state.top())}
+          />
+        </Show>
       </Show>
       <div class="c-window">
         <span class="c-quiet" aria-live="off">

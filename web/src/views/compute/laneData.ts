@@ -46,7 +46,7 @@ export function createLaneData(
   /** Positions of the lanes on screen, the second one is behind the last. */
   visible: Accessor<readonly [number, number]>,
 ): LaneData {
-  const pieces = createMemo(state.piecesAt(() => LEAST_BUCKET_S, 0.3));
+  const pieces = state.piecesAt(() => LEAST_BUCKET_S, 0.3);
   const groupKeys = createMemo(
     () => {
       const [from, to] = visible();
@@ -151,6 +151,18 @@ export function phasesIn(
     byLane.set(answer, lists);
   }
   return lists.get(laneKey(lane.node, lane.gpu)) ?? NONE;
+}
+
+const names = new WeakMap<Phases, ReadonlySet<string>>();
+
+/** Which phases there are in an answer. */
+export function namesIn(answer: Phases): ReadonlySet<string> {
+  let known = names.get(answer);
+  if (!known) {
+    known = new Set(answer.phases.map((phase) => phase.name));
+    names.set(answer, known);
+  }
+  return known;
 }
 
 export const seriesIn = (

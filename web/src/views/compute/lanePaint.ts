@@ -190,7 +190,7 @@ function paintEngine(
   engineOf: (t: number) => string | undefined,
   x: (t: number) => number,
 ): void {
-  ctx.lineWidth = 1.5;
+  ctx.lineWidth = 1;
   ctx.strokeStyle = color('text');
   for (const piece of current(content.engines)) {
     const addr = engineOf((piece.t0 + Math.min(piece.t1, content.edge)) / 2);

@@ -1,11 +1,12 @@
 // What the view shows: the window of time, which lanes, which metric. Everything that a link should carry is in the
 // address; a window that is being dragged is here until the gesture ends.
 
-import { batch, createContext, createMemo, createSignal, useContext, type Accessor } from 'solid-js';
+import { batch, createContext, createMemo, createSignal, untrack, useContext, type Accessor } from 'solid-js';
 import { api, createQuery, type Topology } from '../../api';
 import { clamp, type Limits, type Span } from '../../kit';
 import { codecs, setParams, useParam, type Change, type Codec } from '../../state/router';
 import { run } from '../../state/run';
+import { frameAround, serves, type Frame } from './frame';
 import type { LaneRef } from './selection';
 import { bucketFor, pieceAround, piecesFor, type Piece } from './pieces';
 
@@ -130,9 +131,25 @@ export function createComputeState() {
     { left: 148, width: 0 },
     { equals: (a, b) => a.left === b.left && a.width === b.width },
   );
+  const frame = createMemo((last: Frame | undefined): Frame => {
+    const width = plot().width;
+    if (last && serves(last, span(), width, gesture() !== undefined)) return last;
+    return frameAround(span(), width);
+  });
+  /** The window when the last gesture had ended. */
+  const settled = createMemo((last: Span | undefined): Span => (gesture() && last ? last : span()));
   const [cursor, setCursor] = createSignal<Cursor>();
   const origin = (): number | undefined => (wall() ? undefined : (run.startTs() ?? full()[0]));
 
+  /** What the last colour of the carpet stands for, in the unit of its metric. */
+  const [top, setTop] = createSignal(100);
+  /** Names of phases that were seen, for the legend; in the order of their coming. */
+  const [phaseNames, setPhaseNames] = createSignal<ReadonlySet<string>>(new Set());
+  const seePhases = (names: Iterable<string>): void => {
+    const known = untrack(phaseNames);
+    const all = new Set([...known, ...names]);
+    if (all.size > known.size) setPhaseNames(all);
+  };
   /** Seconds between GPU readings, as far as it is known. */
   const [period, setPeriod] = createSignal(1);
   const settledBefore = (): number => (run.isLive() === true ? full()[1] - SETTLED_S : Infinity);
@@ -142,10 +159,11 @@ export function createComputeState() {
       const width = plot().width;
       return width === 0 ? undefined : bucketFor(span(), width, least(), gesture() ? last : undefined);
     }, undefined);
-    return () => {
+    const pieces = createMemo((): readonly Piece[] => {
       const size = bucket();
       return size === undefined || !run.timeRange() ? [] : piecesFor(span(), size, margin, full());
-    };
+    });
+    return pieces;
   };
   const around = createMemo(
     (last: Piece | undefined): Piece | undefined => {
@@ -163,7 +181,24 @@ export function createComputeState() {
     ...{ overlay, setOverlay, engine, setEngine, wall, setWall },
     ...{ topology, topologyQuery, laneCount, isFleet },
     ...{ full, most, limits, following, follow, span, setSpan, zoomTo, reset, gesture },
-    ...{ plot, setPlot, cursor, setCursor, origin, period, setPeriod, settledBefore, piecesAt, around },
+    ...{
+      plot,
+      setPlot,
+      frame,
+      settled,
+      cursor,
+      setCursor,
+      origin,
+      period,
+      setPeriod,
+      top,
+      setTop,
+      phaseNames,
+      seePhases,
+      settledBefore,
+      piecesAt,
+      around,
+    },
   };
 }
 

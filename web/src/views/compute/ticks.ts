@@ -19,13 +19,17 @@ export function tickStep(span: Span, pixels: number, least = 88): number {
   return STEPS.find((step) => step >= wanted) ?? 86_400;
 }
 
+const HALF_MS = 0.0005;
+
 /** A time as the reader wants it: since `origin`, or with undefined by the clock. */
 export function timeText(t: number, origin: number | undefined, fine = false): string {
-  if (origin === undefined) return format.clock(t, fine);
-  const text = format.since(t - origin);
+  if (origin === undefined) return format.clock(t + HALF_MS, fine);
+  // To whole milliseconds: 2.999999 s is 3 s, on both sides of the start.
+  const since = Math.round((t - origin) * 1000) / 1000;
+  const text = format.since(since);
   if (!fine) return text;
-  const whole = Math.abs(t - origin);
-  return `${text}.${String(Math.floor((whole - Math.floor(whole)) * 1000)).padStart(3, '0')}`;
+  const whole = Math.abs(since);
+  return `${text}.${String(Math.round((whole % 1) * 1000)).padStart(3, '0')}`;
 }
 
 /** Marks at whole steps since `origin`, or of the wall clock. */
@@ -34,9 +38,8 @@ export function ticks(span: Span, pixels: number, origin: number | undefined): T
   const base = origin ?? new Date(span[0] * 1000).getTimezoneOffset() * 60;
   const marks: Tick[] = [];
   for (let n = Math.ceil((span[0] - base) / step - 1e-6); base + n * step <= span[1]; n += 1) {
-    // Half a millisecond, so that 2.999999 s is 3 s.
     const t = base + n * step;
-    marks.push({ t, label: timeText(t + 0.0005, origin, step < 1) });
+    marks.push({ t, label: timeText(t, origin, step < 1) });
   }
   return marks;
 }
