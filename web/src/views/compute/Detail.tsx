@@ -17,6 +17,8 @@ import { drawGrid } from './TimeAxis';
 
 /** Milliseconds of painting a frame; what is left comes in the next one. */
 const BUDGET_MS = 7;
+/** While the reader pans, answers that come one by one are not painted one by one. */
+const DATA_PAUSE_MS = 220;
 const MOST_HEIGHT = 560;
 const FONT = 'system-ui, sans-serif';
 
@@ -24,6 +26,7 @@ interface Layer {
   readonly canvas: OffscreenCanvas;
   readonly ctx: OffscreenCanvasRenderingContext2D;
   frame: Frame;
+  paintedAt: number;
   look: readonly unknown[];
 }
 
@@ -71,15 +74,18 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
 
   const layers = new Map<number, Layer>();
   const [again, setAgain] = createSignal(0);
-  const pending = { frame: 0 };
-  onCleanup(() => cancelAnimationFrame(pending.frame));
+  const pending = { frame: 0, timer: 0 as unknown as ReturnType<typeof setTimeout> };
+  onCleanup(() => {
+    cancelAnimationFrame(pending.frame);
+    clearTimeout(pending.timer);
+  });
 
   /** The picture of a lane; undefined or an older one where there is no time to paint it in this frame. */
   const layerOf = (
     lane: LaneRef,
     frame: Frame,
     ratio: number,
-    mayPaint: () => boolean,
+    mayPaint: (last: number | undefined) => boolean,
   ): Layer | undefined => {
     const [gpu, phases] = [data.gpuOf(lane), data.phasesOf(lane)];
     const hasOverlay = state.overlay() !== '';
@@ -90,13 +96,15 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
       ...(hasOverlay ? [data.engines(), data.enginePeak(), state.engine(), topology()] : []),
     ];
     let layer = layers.get(lane.index);
-    if ((layer && same(layer.look, look)) || !mayPaint()) return layer;
+    if (layer && same(layer.look, look)) return layer;
+    const isNewData = layer?.frame === frame;
+    if (!mayPaint(isNewData ? layer?.paintedAt : undefined)) return layer;
     const [pixels, rows] = [Math.max(1, Math.ceil(frame.width * ratio)), Math.ceil(LANE_HEIGHT * ratio)];
     if (!layer) {
       const canvas = new OffscreenCanvas(pixels, rows);
       const ctx = canvas.getContext('2d');
       if (!ctx) return undefined;
-      layer = { canvas, ctx, frame, look };
+      layer = { canvas, ctx, frame, look, paintedAt: 0 };
       layers.set(lane.index, layer);
     } else if (layer.canvas.width !== pixels || layer.canvas.height !== rows) {
       layer.canvas.width = pixels;
@@ -115,6 +123,7 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     };
     paintLane(layer.ctx, content, frame.span, frame.width, ratio);
     layer.frame = frame;
+    layer.paintedAt = performance.now();
     layer.look = look;
     return layer;
   };
@@ -126,7 +135,13 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     const started = performance.now();
     let painted = 0;
     let refused = 0;
-    const mayPaint = (): boolean => {
+    const inGesture = state.inGesture();
+    let isEarly = false;
+    const mayPaint = (last: number | undefined): boolean => {
+      if (inGesture && last !== undefined && started - last < DATA_PAUSE_MS) {
+        isEarly = true;
+        return false;
+      }
       const may = painted === 0 || performance.now() - started < BUDGET_MS;
       if (may) painted += 1;
       else refused += 1;
@@ -152,7 +167,12 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
         setAgain((n) => n + 1);
       });
     }
+    if (isEarly) later();
     forget();
+  };
+  const later = (): void => {
+    clearTimeout(pending.timer);
+    pending.timer = setTimeout(() => setAgain((n) => n + 1), DATA_PAUSE_MS);
   };
   const gutter = ({ ctx, width }: Picture): void => {
     const [from, to] = visible();

@@ -49,7 +49,7 @@ function imageOf(map: Heatmap, peak: number, height: number): OffscreenCanvas | 
 
 export function Lifecycle(): JSX.Element {
   const state = useCompute();
-  const pieces = state.piecesAt(() => 0.05, 0.3);
+  const pieces = state.piecesAt(() => 0.05);
   const answers = createPieces<Heatmap>(
     () => pieces(),
     ({ t0, t1, buckets }) => api.heatmap('lifecycle', { t0, t1, x_buckets: buckets }),

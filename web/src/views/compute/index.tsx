@@ -121,7 +121,8 @@ const MAGNITUDES: ReadonlySet<string> = new Set(['util', 'mem_mb', 'power_w']);
 
 function Toolbar(): JSX.Element {
   const state = useCompute();
-  const width = (): number => state.span()[1] - state.span()[0];
+  // As it was before a gesture: while one goes on, the axis says where the window is, and nothing is laid out anew.
+  const width = (): number => state.settled()[1] - state.settled()[0];
   return (
     <header class="c-toolbar">
       <h2>Compute utilization</h2>
@@ -156,7 +157,7 @@ function Toolbar(): JSX.Element {
       </Show>
       <div class="c-window">
         <span class="c-quiet" aria-live="off">
-          {timeText(state.span()[0], state.origin())} – {timeText(state.span()[1], state.origin())} ·{' '}
+          {timeText(state.settled()[0], state.origin())} – {timeText(state.settled()[1], state.origin())} ·{' '}
           {format.duration(width())}
         </span>
         <Button onClick={state.reset} tip="the window as at first (0, double click)">

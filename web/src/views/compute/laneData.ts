@@ -46,7 +46,7 @@ export function createLaneData(
   /** Positions of the lanes on screen, the second one is behind the last. */
   visible: Accessor<readonly [number, number]>,
 ): LaneData {
-  const pieces = state.piecesAt(() => LEAST_BUCKET_S, 0.3);
+  const pieces = state.piecesAt(() => LEAST_BUCKET_S);
   const groupKeys = createMemo(
     () => {
       const [from, to] = visible();

@@ -35,13 +35,12 @@ export function bucketFor(span: Span, pixels: number, least: number, last?: numb
 /** Shortest piece: a piece of a bucket below a millisecond would be no whole number of milliseconds. */
 const LEAST_BUCKET = 1 / 256;
 
-/** The pieces that cover a window and `margin` of its width at each side, as far as there is data. */
-export function piecesFor(span: Span, bucket: number, margin: number, full: Span): Piece[] {
+/** The pieces that cover a window, as far as there is data. */
+export function piecesFor(span: Span, bucket: number, full: Span): Piece[] {
   const step = Math.max(bucket, LEAST_BUCKET);
   const length = step * PIECE;
-  const extra = (span[1] - span[0]) * margin;
-  const from = Math.max(span[0] - extra, full[0]);
-  const to = Math.min(span[1] + extra, full[1]);
+  const from = Math.max(span[0], full[0]);
+  const to = Math.min(span[1], full[1]);
   const pieces: Piece[] = [];
   for (let at = Math.floor(from / length); at * length <= to; at += 1) {
     pieces.push({ t0: at * length, t1: (at + 1) * length, bucket: step, buckets: PIECE });

@@ -85,6 +85,7 @@ export function createComputeState() {
     return clamp([full()[1] - width, full()[1]], limits());
   };
   const [gesture, setGesture] = createSignal<Span>();
+  const inGesture = createMemo(() => gesture() !== undefined);
   const span = createMemo(
     (): Span => {
       const moved = gesture();
@@ -153,15 +154,18 @@ export function createComputeState() {
   /** Seconds between GPU readings, as far as it is known. */
   const [period, setPeriod] = createSignal(1);
   const settledBefore = (): number => (run.isLive() === true ? full()[1] - SETTLED_S : Infinity);
-  /** Pieces of the window with a margin, at the resolution of the pixels, no finer than `least` seconds. */
-  const piecesAt = (least: () => number, margin = 0.5): Accessor<readonly Piece[]> => {
+  /** Pieces of the frame, at the resolution of the pixels, no finer than `least` seconds. */
+  const piecesAt = (least: () => number): Accessor<readonly Piece[]> => {
+    // They move with the frame and not with the window: what is painted is what was asked for.
     const bucket = createMemo((last: number | undefined) => {
-      const width = plot().width;
-      return width === 0 ? undefined : bucketFor(span(), width, least(), gesture() ? last : undefined);
+      const { span: painted, width } = frame();
+      return width === 0
+        ? undefined
+        : bucketFor(painted, width, least(), untrack(gesture) ? last : undefined);
     }, undefined);
     const pieces = createMemo((): readonly Piece[] => {
       const size = bucket();
-      return size === undefined || !run.timeRange() ? [] : piecesFor(span(), size, margin, full());
+      return size === undefined || !run.timeRange() ? [] : piecesFor(frame().span, size, full());
     });
     return pieces;
   };
@@ -180,7 +184,7 @@ export function createComputeState() {
     ...{ t, setT, trail, setTrail, lanes, setLanes, metric, setMetric, mode, setMode, memory, setMemory },
     ...{ overlay, setOverlay, engine, setEngine, wall, setWall },
     ...{ topology, topologyQuery, laneCount, isFleet },
-    ...{ full, most, limits, following, follow, span, setSpan, zoomTo, reset, gesture },
+    ...{ full, most, limits, following, follow, span, setSpan, zoomTo, reset, gesture, inGesture },
     ...{
       plot,
       setPlot,
