@@ -133,18 +133,16 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     const { ctx, width, ratio } = picture;
     const offset = scrollTop();
     const started = performance.now();
-    let painted = 0;
-    let refused = 0;
+    const tally = { painted: 0, refused: 0, early: 0 };
     const inGesture = state.inGesture();
-    let isEarly = false;
     const mayPaint = (last: number | undefined): boolean => {
       if (inGesture && last !== undefined && started - last < DATA_PAUSE_MS) {
-        isEarly = true;
+        tally.early += 1;
         return false;
       }
-      const may = painted === 0 || performance.now() - started < BUDGET_MS;
-      if (may) painted += 1;
-      else refused += 1;
+      const may = tally.painted === 0 || performance.now() - started < BUDGET_MS;
+      if (may) tally.painted += 1;
+      else tally.refused += 1;
       return may;
     };
     drawGrid(picture, frame, state.origin());
@@ -161,13 +159,13 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
         const left = frameX(layer.frame.span[0], frame);
         ctx.drawImage(layer.canvas, left, top, frameX(layer.frame.span[1], frame) - left, LANE_HEIGHT);
       });
-    if (refused > 0 && pending.frame === 0) {
+    if (tally.refused > 0 && pending.frame === 0) {
       pending.frame = requestAnimationFrame(() => {
         pending.frame = 0;
         setAgain((n) => n + 1);
       });
     }
-    if (isEarly) later();
+    if (tally.early > 0) later();
     forget();
   };
   const later = (): void => {

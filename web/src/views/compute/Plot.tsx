@@ -195,10 +195,10 @@ export function Plot(props: PlotProps): JSX.Element {
       tabIndex={0}
       style={{ height: `${props.height}px` }}
     >
-      <div class="c-gutter" style={{ width: `${state.plot().left}px` }}>
+      <div class="c-gutter" aria-hidden="true" style={{ width: `${state.plot().left}px` }}>
         <Canvas label="" height={props.height} draw={props.gutter} />
       </div>
-      <div class="c-clip" style={{ left: `${state.plot().left}px` }}>
+      <div class="c-clip" aria-hidden="true" style={{ left: `${state.plot().left}px` }}>
         <div class="c-content" style={{ width: `${state.frame().width}px`, transform: transform() }}>
           <Canvas label="" height={props.height} draw={draw} />
         </div>

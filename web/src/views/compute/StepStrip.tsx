@@ -183,7 +183,7 @@ export function StepStrip(): JSX.Element {
         ref={attach}
         focusable
       />
-      <div class="c-over">
+      <div class="c-over" aria-hidden="true">
         <Canvas label="" height={HEIGHT + FUNNEL} draw={drawWindow} />
       </div>
     </div>
