@@ -26,7 +26,7 @@ export function SamplesTable(props: {
       tip: `${spec.id}\n${spec.tip}`,
       width: Math.max(spec.kind === 'text' ? 96 : 84, Math.round(spec.id.length * 7.1) + 34),
       align: isNumeric(spec.kind) ? 'right' : 'left',
-      cell: (row) => <Cell row={row} spec={spec} step={props.step} />,
+      cell: cellOf(spec, props.step),
       below: () => (
         <FilterField
           spec={spec}
@@ -59,34 +59,38 @@ export function SamplesTable(props: {
 /** Columns in which yes is worth seeing. */
 const FLAGS = new Set(['truncated', 'mixed_version', 'alignment_failed', 'remove_sample']);
 
-function Cell(props: { readonly row: Row; readonly spec: ColumnSpec; readonly step: StepRef }): JSX.Element {
-  const value = (): unknown => props.row[props.spec.id];
-  const text = (): string => cellText(props.spec.kind, value());
-  const isFlag = (): boolean => value() === true && FLAGS.has(props.spec.id);
-  const isDim = (): boolean => value() === null || value() === undefined || value() === false;
+/** What makes a column's cells. Rows never change, so cells are plain text wherever they can be: a scroll makes
+ * hundreds of them a frame. */
+function cellOf(spec: ColumnSpec, step: StepRef): (row: Row) => JSX.Element {
+  if (spec.id === 'sample_index') return (row) => <IndexCell row={row} step={step} />;
+  return (row) => {
+    const value = row[spec.id];
+    const text = cellText(spec.kind, value);
+    if (value === true && FLAGS.has(spec.id)) return <span class="r-yes">{text}</span>;
+    if (value === null || value === undefined || value === false) return <span class="r-dim">{text}</span>;
+    return text;
+  };
+}
+
+function IndexCell(props: { readonly row: Row; readonly step: StepRef }): JSX.Element {
   return (
-    <Show
-      when={props.spec.id === 'sample_index' && props.row.sample_index !== null ? text() : undefined}
-      fallback={<span classList={{ 'r-yes': isFlag(), 'r-dim': isDim() }}>{text()}</span>}
-    >
-      {(shown) => (
-        <>
-          <Show when={props.row.remove_sample === true}>
-            <span class="r-flag" data-tip="Removed: takes no part in training, its loss mask is 0 throughout">
-              removed
-            </span>
-          </Show>
-          <a
-            class="r-open"
-            tabIndex={-1}
-            href={href({ view: 'sample', step: props.step, index: props.row.sample_index ?? 0 })}
-            onClick={(event) => event.stopPropagation()}
-          >
-            {shown()}
-          </a>
-        </>
-      )}
-    </Show>
+    <>
+      <Show when={props.row.remove_sample === true}>
+        <span class="r-flag" data-tip="Removed: takes no part in training, its loss mask is 0 throughout">
+          removed
+        </span>
+      </Show>
+      <Show when={props.row.sample_index !== null} fallback={<span class="r-dim">–</span>}>
+        <a
+          class="r-open"
+          tabIndex={-1}
+          href={href({ view: 'sample', step: props.step, index: props.row.sample_index ?? 0 })}
+          onClick={(event) => event.stopPropagation()}
+        >
+          {props.row.sample_index}
+        </a>
+      </Show>
+    </>
   );
 }
 

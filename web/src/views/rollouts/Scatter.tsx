@@ -234,7 +234,13 @@ export function Scatter(props: {
         height={props.height}
         draw={draw}
       />
-      <Canvas label="" class="r-above" height={props.height} draw={drawAbove} ref={listen} />
+      <Canvas
+        label="The part that filters the table"
+        class="r-above"
+        height={props.height}
+        draw={drawAbove}
+        ref={listen}
+      />
       <Show when={points().length === 0}>
         <p class="r-layer-note">
           No sample has both {props.x} and {props.y}.

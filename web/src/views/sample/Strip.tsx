@@ -79,7 +79,7 @@ export function Strip(props: {
       ctx.fillStyle = color('axis');
       ctx.textAlign = 'right';
       ctx.textBaseline = 'middle';
-      for (const tick of ticks(y0, y1, bottom / 26)) {
+      for (const tick of ticks(y0, y1, bottom / 18)) {
         const at = Math.round(py(tick)) + 0.5;
         if (at < 4 || at > bottom - 2) continue;
         ctx.beginPath();
@@ -232,7 +232,13 @@ export function Strip(props: {
         height={props.height}
         draw={draw}
       />
-      <Canvas label="" class="s-above" height={props.height} draw={drawAbove} ref={listen} />
+      <Canvas
+        label="Tokens that are in sight, and the marked one"
+        class="s-above"
+        height={props.height}
+        draw={drawAbove}
+        ref={listen}
+      />
     </div>
   );
 }

@@ -39,7 +39,9 @@ export function TokensPane(props: {
   readonly index: number;
   readonly isSecond: boolean;
 }): JSX.Element {
-  const [marked] = useParam<number | null>(props.isSecond ? 'tok2' : 'tok', codecs.number as never, null);
+  // eslint-disable-next-line solid/reactivity -- which of two panes it is does not change
+  const token = props.isSecond ? 'tok2' : 'tok';
+  const [marked] = useParam<number | null>(token, codecs.number as never, null);
   const [place, setPlace] = createSignal(0);
   const loader = createLoader(
     () => ({ step: props.step, index: props.index }),
@@ -78,6 +80,10 @@ const CHAR = 7.8;
 const GUTTER = 64;
 const MORE_ROWS = 8;
 
+/** Of the first part it is enough to colour by; `isComplete` is there to be looked at again in the end. */
+const scaleOf = (_isComplete: boolean, name: TokenSeries, values: Float32Array): Scale =>
+  scaleFor(name, values);
+
 const NAMES: Readonly<Record<TokenSeries, string>> = {
   rollout_log_probs: 'rollout log-prob',
   train_log_probs: 'train log-prob',
@@ -95,19 +101,17 @@ function Pane(props: {
   readonly isSecond: boolean;
   readonly onPlace: (at: number) => void;
 }): JSX.Element {
+  // eslint-disable-next-line solid/reactivity -- which of two panes it is does not change
+  const [zoom, token] = props.isSecond ? ['t2', 'tok2'] : ['t', 'tok'];
   const store = (): Loaded['store'] => props.loaded.store;
   const there = createMemo(() => TOKEN_SERIES.filter((name) => store().series[name] !== undefined));
-  const [wanted, setWanted] = useParam<TokenSeries | ''>('by', codecs.choice<TokenSeries | ''>(...TOKEN_SERIES), '');
-  const [window_, setWindow] = useParam<Span | null>(
-    props.isSecond ? 't2' : 't',
-    codecs.range as never,
-    null,
+  const [wanted, setWanted] = useParam<TokenSeries | ''>(
+    'by',
+    codecs.choice<TokenSeries | ''>(...TOKEN_SERIES),
+    '',
   );
-  const [marked, setMarked] = useParam<number | null>(
-    props.isSecond ? 'tok2' : 'tok',
-    codecs.number as never,
-    null,
-  );
+  const [window_, setWindow] = useParam<Span | null>(zoom, codecs.range as never, null);
+  const [marked, setMarked] = useParam<number | null>(token, codecs.number as never, null);
   const [by, setBy] = useParam<Outlier>('out', codecs.choice('lp_diff', 'imp_ratio'), 'lp_diff');
   const [columns, setColumns] = createSignal(100);
   const [top, setTop] = createSignal(0);
@@ -125,17 +129,17 @@ function Pane(props: {
     if (!zoomed || zoomed[0] >= store().total) return [0, store().total];
     return [Math.max(0, Math.floor(zoomed[0])), Math.min(store().total, Math.ceil(zoomed[1]))];
   });
-  // The first part is enough to colour by; all of it is looked at once more in the end.
+  const isComplete = createMemo(() => props.loaded.isComplete);
   const scale = createMemo((): Scale | undefined => {
     const name = series();
     const values = name && store().series[name];
-    void props.loaded.isComplete;
-    return name && values ? scaleFor(name, values) : undefined;
+    // Looked at again when all is there.
+    return name && values ? scaleOf(isComplete(), name, values) : undefined;
   });
   const known = new Map<string, ChunkRows>();
   const page = createMemo((): Page => {
-    void props.loaded.version;
-    return layoutPage(store(), span(), columns(), known);
+    const { store: filled } = props.loaded;
+    return layoutPage(filled, span(), columns(), known);
   });
   createEffect(on([columns, store], () => known.clear(), { defer: true }));
 
@@ -174,8 +178,8 @@ function Pane(props: {
   createEffect(() => props.onPlace(seen()[0]));
 
   const far = createMemo(() => {
-    void props.loaded.version;
-    return outliers(store().series[by()], by());
+    const { store: filled } = props.loaded;
+    return outliers(filled.series[by()], by());
   });
   const show = (at: number): void => {
     if (at < span()[0] || at >= span()[1]) setWindow(null, { replace: true });

@@ -39,12 +39,12 @@ function One(props: { readonly step: StepRef; readonly index: number }): JSX.Ele
     const next = group()[place() + by]?.sample_index;
     if (next === null || next === undefined || place() < 0) return;
     // A place among tokens belongs to its sample.
-    const { t: _window, tok: _token, ...kept } = params();
-    navigate({ view: 'sample', step: props.step, index: next }, kept);
+    const kept = Object.entries(params()).filter(([name]) => !/^(?:t|tok)2?$/.test(name));
+    navigate({ view: 'sample', step: props.step, index: next }, Object.fromEntries(kept));
   };
   useKeys('Sample', [
-    { keys: ['j', 'ArrowDown'], what: 'next sample of the group', run: () => go(1) },
-    { keys: ['k', 'ArrowUp'], what: 'previous sample of the group', run: () => go(-1) },
+    { keys: ['j'], what: 'next sample of the group', run: () => go(1) },
+    { keys: ['k'], what: 'previous sample of the group', run: () => go(-1) },
     { keys: ['c'], what: 'conversation', run: () => setTab('conversation') },
     { keys: ['x'], what: 'tokens', run: () => setTab('tokens') },
     { keys: ['n'], what: 'next outlier (in tokens)' },

@@ -39,10 +39,8 @@ function fitting(text: string, columns: number): number {
 }
 
 /** A token's text as it is laid out: what cannot be decoded is its id. */
-export const shownText = (store: TokenStore, at: number): string => {
-  const text = store.text[at];
-  return text === null || text === undefined ? `⟨${store.ids[at] ?? 0}⟩` : text;
-};
+export const shownText = (store: TokenStore, at: number): string =>
+  store.text[at] ?? `⟨${store.ids[at] ?? 0}⟩`;
 
 /** Lays out tokens [from, to), both within one chunk. The response begins on a row of its own. */
 export function layoutChunk(store: TokenStore, from: number, to: number, columns: number): ChunkRows {

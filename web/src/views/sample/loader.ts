@@ -19,6 +19,9 @@ export interface Loader {
 }
 
 const AT_ONCE = 2;
+/** Chunks of one request, but for the first. */
+const RUN = 4;
+const TELL_MS = 250;
 
 /** `near`: the position that is looked at; not tracked. */
 export function createLoader(sample: Accessor<{ step: StepRef; index: number }>, near: () => number): Loader {
@@ -33,8 +36,8 @@ export function createLoader(sample: Accessor<{ step: StepRef; index: number }>,
     setProblem(undefined);
     try {
       const from = Math.max(0, Math.floor(near() / CHUNK) * CHUNK);
-      const ask = (start: number) =>
-        fetchOnce(api.tokens(step, index, { start, end: start + CHUNK }), mine.signal);
+      const ask = (start: number, chunks = 1) =>
+        fetchOnce(api.tokens(step, index, { start, end: start + chunks * CHUNK }), mine.signal);
       let first;
       try {
         first = await ask(from);
@@ -52,13 +55,28 @@ export function createLoader(sample: Accessor<{ step: StepRef; index: number }>,
       };
       tell();
       const asked = new Set<number>();
+      let told = performance.now();
       const worker = async (): Promise<void> => {
         for (;;) {
           const chunk = missingChunks(store, near()).find((each) => !asked.has(each));
           if (chunk === undefined || mine.signal.aborted) return;
-          asked.add(chunk);
-          fill(store, await ask(chunk * CHUNK));
-          tell();
+          // With neighbours that are missing too: few answers, each worth the way.
+          const run = [chunk];
+          while (
+            run.length < RUN &&
+            store.loaded[chunk + run.length] === 0 &&
+            !asked.has(chunk + run.length)
+          ) {
+            run.push(chunk + run.length);
+          }
+          for (const each of run) asked.add(each);
+          fill(store, await ask(chunk * CHUNK, run.length));
+          // Each tells everything that is drawn to look again.
+          const now = performance.now();
+          if (now - told > TELL_MS || !store.loaded.includes(0)) {
+            told = now;
+            tell();
+          }
         }
       };
       await Promise.all(Array.from({ length: AT_ONCE }, worker));

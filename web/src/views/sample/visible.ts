@@ -24,12 +24,11 @@ const UNSEEN =
   // eslint-disable-next-line no-control-regex -- these are what it is about
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Control characters as their pictures, marks of direction and what has no width as ‹RLO›. */
+/** Control characters as ‹\x1b›, marks of direction and what has no width as ‹RLO›. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (char) => {
     const code = char.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return '\u2421';
+    if (code < 0x20 || code === 0x7f) return `‹\\x${code.toString(16).padStart(2, '0')}›`;
     const name = NAMES[code];
     return `‹${name ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}›`;
   });
