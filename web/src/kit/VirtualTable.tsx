@@ -1,8 +1,8 @@
 // A table of thousands of rows of which only those in sight exist: real table elements, sorting by any number of
 // columns, arrow keys over the rows. What is sorted and filtered is the caller's; the address holds it.
 
-import { createVirtualizer } from '@tanstack/solid-virtual';
-import { createEffect, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { rowWindow } from './rows';
 import { nextSort, type Sort } from './sort';
 
 export interface Column<Row> {
@@ -40,13 +40,15 @@ export function VirtualTable<Row>(props: {
   const [scroller, setScroller] = createSignal<HTMLDivElement>();
   const [active, setActive] = createSignal(0);
   const rowHeight = (): number => props.rowHeight ?? 26;
-  const virtual = createVirtualizer<HTMLDivElement, HTMLTableRowElement>({
-    get count() {
-      return props.rows.length;
-    },
-    getScrollElement: () => scroller() ?? null,
-    estimateSize: rowHeight,
-    overscan: 12,
+  const [top, setTop] = createSignal(0);
+  const shown = createMemo(() => rowWindow(props.rows.length, rowHeight(), top(), props.height), undefined, {
+    equals: (a, b) => a.first === b.first && a.end === b.end && a.after === b.after && a.before === b.before,
+  });
+  const indices = createMemo(() => {
+    const { first, end } = shown();
+    const list: number[] = [];
+    for (let at = first; at < end; at += 1) list.push(at);
+    return list;
   });
   createEffect(
     on(
@@ -54,14 +56,22 @@ export function VirtualTable<Row>(props: {
       (length) => setActive((at) => Math.max(0, Math.min(at, length - 1))),
     ),
   );
-  const before = (): number => virtual.getVirtualItems()[0]?.start ?? 0;
-  const after = (): number => virtual.getTotalSize() - (virtual.getVirtualItems().at(-1)?.end ?? 0);
   const width = (): number => props.columns.reduce((sum, column) => sum + column.width, 0);
 
+  const showRow = (at: number): void => {
+    const frame = scroller();
+    if (!frame) return;
+    const head = frame.querySelector('thead')?.offsetHeight ?? 0;
+    const [from, to] = [at * rowHeight(), (at + 1) * rowHeight()];
+    if (from < frame.scrollTop) frame.scrollTop = from;
+    else if (to > frame.scrollTop + frame.clientHeight - head)
+      frame.scrollTop = to - frame.clientHeight + head;
+    setTop(frame.scrollTop);
+  };
   const focusRow = (at: number): void => {
     const next = Math.max(0, Math.min(at, props.rows.length - 1));
     setActive(next);
-    virtual.scrollToIndex(next);
+    showRow(next);
     requestAnimationFrame(() => scroller()?.querySelector<HTMLElement>(`tr[data-at="${next}"]`)?.focus());
   };
   const page = (): number => Math.max(1, Math.floor(props.height / rowHeight()) - 2);
@@ -92,7 +102,13 @@ export function VirtualTable<Row>(props: {
   };
 
   return (
-    <div class="k-table-scroll" ref={setScroller} style={{ height: `${props.height}px` }} tabIndex={-1}>
+    <div
+      class="k-table-scroll"
+      ref={setScroller}
+      style={{ height: `${props.height}px` }}
+      tabIndex={-1}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+    >
       <table
         class="k-table"
         aria-label={props.label}
@@ -137,22 +153,22 @@ export function VirtualTable<Row>(props: {
           </tr>
         </thead>
         <tbody>
-          <tr aria-hidden="true" class="k-space" style={{ height: `${before()}px` }} />
-          <For each={virtual.getVirtualItems()}>
-            {(item) => (
-              <Show when={props.rows[item.index]} keyed>
+          <tr aria-hidden="true" class="k-space" style={{ height: `${shown().before}px` }} />
+          <For each={indices()}>
+            {(at) => (
+              <Show when={props.rows[at]} keyed>
                 {(row) => (
                   <tr
-                    data-at={item.index}
-                    aria-rowindex={item.index + 2}
+                    data-at={at}
+                    aria-rowindex={at + 2}
                     aria-selected={
                       props.selected === undefined ? undefined : props.rowKey(row) === props.selected
                     }
                     class={props.rowClass?.(row)}
-                    classList={{ 'k-odd': item.index % 2 === 1, 'k-openable': props.onOpen !== undefined }}
-                    tabIndex={item.index === active() ? 0 : -1}
+                    classList={{ 'k-odd': at % 2 === 1, 'k-openable': props.onOpen !== undefined }}
+                    tabIndex={at === active() ? 0 : -1}
                     style={{ height: `${rowHeight()}px` }}
-                    onFocus={() => setActive(item.index)}
+                    onFocus={() => setActive(at)}
                     onClick={(event) => {
                       // Text that is being selected is not a click.
                       if (getSelection()?.isCollapsed === false) return;
@@ -169,7 +185,7 @@ export function VirtualTable<Row>(props: {
               </Show>
             )}
           </For>
-          <tr aria-hidden="true" class="k-space" style={{ height: `${after()}px` }} />
+          <tr aria-hidden="true" class="k-space" style={{ height: `${shown().after}px` }} />
         </tbody>
       </table>
       <Show when={props.rows.length === 0}>{props.empty}</Show>
