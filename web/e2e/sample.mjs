@@ -1,3 +1,4 @@
+/* global document, location -- in functions that run in the page */
 // The view Sample in a real browser. `node e2e/sample.mjs http://127.0.0.1:7788`; of a run with long samples it measures.
 import { accessible, base, check, finish, open, scrollFrames, shots } from './rollouts-page.mjs';
 
@@ -58,6 +59,7 @@ await page.screenshot({ path: `${shots}sample-hover.png` });
 await page.mouse.move(5, 5);
 await page.keyboard.press('n');
 await page.waitForSelector('.s-mark');
+await page.waitForTimeout(400);
 check('n goes to an outlier', (await hash()).includes('tok='), await page.locator('.s-marked').innerText());
 const strip = await page.locator('.s-strip canvas').nth(1).boundingBox();
 await page.mouse.move(strip.x + strip.width * 0.4, strip.y + 30);
@@ -91,7 +93,7 @@ await page.waitForFunction(() => !document.querySelector('.s-bar [role=status]')
 process.stdout.write(
   `${longest.total_length} tokens: first text after ${seen} ms, all values after ${Date.now() - started} ms\n`,
 );
-process.stdout.write(`scroll of them, frames: ${JSON.stringify(await scrollFrames(page, '.s-text', 400))}\n`);
+process.stdout.write(`scroll of them, frames: ${JSON.stringify(await scrollFrames(page, '.s-text', 120))}\n`);
 await page.evaluate(() => (document.querySelector('.s-text').scrollTop = 1e9));
 await page.waitForTimeout(200);
 check(

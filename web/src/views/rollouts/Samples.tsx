@@ -24,7 +24,7 @@ export function SamplesTable(props: {
       id: spec.id,
       header: spec.id,
       tip: `${spec.id}\n${spec.tip}`,
-      width: Math.max(spec.kind === 'text' ? 96 : 84, Math.round(spec.id.length * 7.1) + 34),
+      width: Math.max(spec.kind === 'text' ? 96 : 84, Math.round(spec.id.length * 7.8) + 44),
       align: isNumeric(spec.kind) ? 'right' : 'left',
       cell: cellOf(spec, props.step),
       below: () => (
@@ -66,9 +66,10 @@ function cellOf(spec: ColumnSpec, step: StepRef): (row: Row) => JSX.Element {
   return (row) => {
     const value = row[spec.id];
     const text = cellText(spec.kind, value);
-    if (value === true && FLAGS.has(spec.id)) return <span class="r-yes">{text}</span>;
-    if (value === null || value === undefined || value === false) return <span class="r-dim">{text}</span>;
-    return text;
+    const isDim = value === null || value === undefined || value === false;
+    const looks = value === true && FLAGS.has(spec.id) ? 'r-yes' : isDim ? 'r-dim' : undefined;
+    // eslint-disable-next-line solid/components-return-once -- a cell is made once, of a row that never changes
+    return looks === undefined ? text : <span class={looks}>{text}</span>;
   };
 }
 

@@ -142,7 +142,8 @@ function Step(props: { readonly step: StepRef }): JSX.Element {
   const open = (index: number | null): void => {
     if (index !== null) navigate({ view: 'sample', step: props.step, index });
   };
-  const tableHeight = (): number => Math.max(LEAST_TABLE, room() - (charts() ? 528 : 246));
+  const tableHeight = (): number =>
+    Math.max(LEAST_TABLE, room() - (charts() ? 528 : 246) - (Object.keys(filters()).length > 0 ? 40 : 0));
   const bodyHeight = (): number => Math.max(LEAST_TABLE, room() - 246);
   /** Its own head and margins. */
   const anatomyHeight = (): number => bodyHeight() - 76;

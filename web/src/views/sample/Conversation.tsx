@@ -98,6 +98,8 @@ export function Conversation(props: {
 
 function Turns(props: { readonly turns: readonly Turn[] }): JSX.Element {
   const [query, setQuery] = useParam('q', codecs.text, '');
+  // Cards [first, made) are there: a match far below does not make all before it.
+  const [first, setFirst] = createSignal(0);
   const [made, setMade] = createSignal(BATCH);
   const [at, setAt] = createSignal(0);
   const [copied, setCopied] = createSignal(false);
@@ -121,31 +123,44 @@ function Turns(props: { readonly turns: readonly Turn[] }): JSX.Element {
   });
 
   // Found text is marked by ranges over the text nodes that are there: the page's elements are not touched.
-  const ranges = (): readonly Range[] => {
+  const ranges = (within: Node): readonly Range[] => {
     const wanted = query().toLowerCase();
     const all: Range[] = [];
     if (wanted === '') return all;
-    const walker = document.createTreeWalker(list, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node && all.length < 2000; node = walker.nextNode()) {
       const text = (node.textContent ?? '').toLowerCase();
-      for (
-        let from = text.indexOf(wanted);
-        from >= 0 && all.length < 2000;
-        from = text.indexOf(wanted, from + wanted.length)
-      ) {
+      let from = text.indexOf(wanted);
+      while (from >= 0 && all.length < 2000) {
         const range = document.createRange();
         range.setStart(node, from);
         range.setEnd(node, Math.min(node.textContent?.length ?? 0, from + wanted.length));
         all.push(range);
+        from = text.indexOf(wanted, from + wanted.length);
       }
     }
     return all;
   };
-  const mark = (current: number): void => {
+  /** The turn of a match, and which of the turn's matches it is. */
+  const placeOf = (match: number): { readonly turn: number; readonly local: number } => {
+    let before = 0;
+    for (const [turn, n] of counts().entries()) {
+      if (match < before + n) return { turn, local: match - before };
+      before += n;
+    }
+    return { turn: -1, local: 0 };
+  };
+  const current = (match: number): Range | undefined => {
+    const { turn, local } = placeOf(match);
+    const body = list.children[turn - first()]?.querySelector('.s-turn-body');
+    if (!body) return undefined;
+    const own = ranges(body);
+    return own[local] ?? own[0];
+  };
+  const mark = (match: number): void => {
     if (!('highlights' in CSS)) return;
-    const all = ranges();
-    CSS.highlights.set('s-found', new Highlight(...all));
-    const range = all[current];
+    CSS.highlights.set('s-found', new Highlight(...ranges(list)));
+    const range = current(match);
     if (range) CSS.highlights.set('s-current', new Highlight(range));
     else CSS.highlights.delete('s-current');
   };
@@ -165,14 +180,15 @@ function Turns(props: { readonly turns: readonly Turn[] }): JSX.Element {
     if (matches() === 0) return;
     const next = (at() + by + matches()) % matches();
     setAt(next);
-    // The turn it is in has to be there.
-    let before = 0;
-    const turn = counts().findIndex((n) => (before += n) > next);
-    if (turn >= made()) setMade(turn + BATCH);
+    const { turn } = placeOf(next);
+    if (turn < first() || turn >= made() + BATCH) {
+      setFirst(Math.max(0, turn - 10));
+      setMade(Math.min(props.turns.length, turn + 30));
+    } else if (turn >= made()) setMade(Math.min(props.turns.length, turn + 30));
     setTimeout(() => {
-      const range = ranges()[next];
-      const node = range?.startContainer.parentElement;
-      (node ?? list.children[turn])?.scrollIntoView({ block: 'center' });
+      (current(next)?.startContainer.parentElement ?? list.children[turn - first()])?.scrollIntoView({
+        block: 'center',
+      });
       mark(next);
     }, 80);
   };
@@ -237,9 +253,27 @@ function Turns(props: { readonly turns: readonly Turn[] }): JSX.Element {
           {copied() ? 'Copied' : 'Copy all'}
         </Button>
       </div>
+      <Show when={first() > 0}>
+        <p class="s-end">
+          {format.plural(first(), 'turn')} above{' '}
+          <Button onClick={() => setFirst((n) => Math.max(0, n - BATCH))}>
+            Show {Math.min(BATCH, first())}
+          </Button>{' '}
+          <Button
+            onClick={() => {
+              setFirst(0);
+              setMade(BATCH);
+            }}
+          >
+            To the start
+          </Button>
+        </p>
+      </Show>
       <ol class="s-turns" ref={list}>
-        <For each={props.turns.slice(0, made())}>
-          {(turn, place) => <Card turn={turn} place={place()} found={(counts()[place()] ?? 0) > 0} />}
+        <For each={props.turns.slice(first(), made())}>
+          {(turn, place) => (
+            <Card turn={turn} place={first() + place()} found={(counts()[first() + place()] ?? 0) > 0} />
+          )}
         </For>
       </ol>
       <div ref={end} class="s-end">

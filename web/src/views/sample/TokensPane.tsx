@@ -28,7 +28,15 @@ import {
 import { useKeys } from '../../state/keys';
 import { codecs, useParam } from '../../state/router';
 import { scaleFor, stepClass, stepOf, STEPS, type Scale } from './color';
-import { layoutPage, rowOfToken, rowPieces, tokenOfRow, type ChunkRows, type Page } from './layout';
+import {
+  chunkOfRow,
+  layoutPage,
+  rowOfToken,
+  rowPieces,
+  tokenOfRow,
+  type ChunkRows,
+  type Page,
+} from './layout';
 import { createLoader, type Loaded } from './loader';
 import { Strip } from './Strip';
 import { nextOf, outliers, type Outlier } from './tokens';
@@ -158,17 +166,10 @@ function Pane(props: {
 
   const first = createMemo(() => Math.max(0, Math.floor(top() / ROW) - MORE_ROWS));
   const last = createMemo(() => Math.min(page().rows, Math.ceil((top() + room()) / ROW) + MORE_ROWS));
+  // Numbers, so that a row that stays in sight stays as it is.
   const rows = createMemo(() => {
-    const list: { readonly row: number; readonly chunk: Page['chunks'][number] }[] = [];
-    let chunk = page().chunks.findIndex((each) => each.top + each.count > first());
-    for (let row = first(); row < last(); row += 1) {
-      let own = page().chunks[chunk];
-      while (own && row >= own.top + own.count) {
-        chunk += 1;
-        own = page().chunks[chunk];
-      }
-      if (own) list.push({ row, chunk: own });
-    }
+    const list: number[] = [];
+    for (let row = first(); row < last(); row += 1) list.push(row);
     return list;
   });
   const seen = createMemo((): Span => [
@@ -346,14 +347,15 @@ function Pane(props: {
       >
         <div class="s-sheet" style={{ height: `${page().rows * ROW}px` }}>
           <For each={rows()}>
-            {(own) => (
-              <div
-                class="s-row"
-                classList={{ 's-row-prompt': isPromptRow(own, store().prompt) }}
-                style={{ transform: `translateY(${own.row * ROW}px)` }}
-              >
-                <Row own={own} loaded={props.loaded} series={series()} scale={scale()} marked={markedAt()} />
-              </div>
+            {(row) => (
+              <Row
+                row={row}
+                page={page()}
+                loaded={props.loaded}
+                series={series()}
+                scale={scale()}
+                marked={markedAt()}
+              />
             )}
           </For>
         </div>
@@ -365,56 +367,62 @@ function Pane(props: {
   );
 }
 
-interface Own {
-  readonly row: number;
-  readonly chunk: Page['chunks'][number];
-}
-
-const isPromptRow = ({ row, chunk }: Own, prompt: number): boolean =>
-  (chunk.rows?.starts[row - chunk.top] ?? chunk.from) < prompt;
-
+/** One row. Its tokens are made at once and by hand: hundreds of them come with every frame of a fast scroll. */
 function Row(props: {
-  readonly own: Own;
+  readonly row: number;
+  readonly page: Page;
   readonly loaded: Loaded;
   readonly series: TokenSeries | undefined;
   readonly scale: Scale | undefined;
   readonly marked: number | null;
 }): JSX.Element {
+  const chunk = createMemo(() => chunkOfRow(props.page, props.row));
+  const laidOut = createMemo(() => chunk()?.rows);
+  const place = (): number => props.row - (chunk()?.top ?? 0);
+  const store = createMemo(() => props.loaded.store);
   const pieces = createMemo(() => {
-    const { chunk, row } = props.own;
-    return chunk.rows ? rowPieces(props.loaded.store, chunk.rows, row - chunk.top) : [];
+    const known = laidOut();
+    return known ? rowPieces(store(), known, place()) : [];
   });
-  const values = (): Float32Array | undefined =>
-    props.series ? props.loaded.store.series[props.series] : undefined;
-  const classOf = (at: number): string => {
-    const { store } = props.loaded;
+  /** The marked token, if it is of this row. */
+  const mark = createMemo(() => (pieces().some((piece) => piece.at === props.marked) ? props.marked : null));
+  const nodes = createMemo((): Node[] => {
+    const { mask, prompt, series } = store();
     const scale = props.scale;
-    let name = 's-tok';
-    if (store.mask?.[at] === 0) name += ' s-masked';
-    if (scale && props.series && at >= store.prompt) {
-      name += ` ${stepClass(stepOf(scale, props.series, values()?.[at] ?? NaN))}`;
-    }
-    if (at === props.marked) name += ' s-mark';
-    return name;
-  };
+    const name = props.series;
+    const values = name && series[name];
+    return pieces().map((piece) => {
+      const token = document.createElement('span');
+      let looks = mask?.[piece.at] === 0 ? 's-tok s-masked' : 's-tok';
+      if (scale && name && piece.at >= prompt) {
+        looks += ` ${stepClass(stepOf(scale, name, values?.[piece.at] ?? NaN))}`;
+      }
+      token.className = piece.at === mark() ? `${looks} s-mark` : looks;
+      token.dataset.t = String(piece.at);
+      token.textContent = visible(piece.text).replaceAll('\t', '→');
+      if (piece.newline) {
+        const sign = document.createElement('i');
+        sign.className = 's-newline';
+        sign.textContent = '⏎';
+        token.append(sign);
+      }
+      return token;
+    });
+  });
+  const isPrompt = (): boolean => (laidOut()?.starts[place()] ?? chunk()?.from ?? 0) < store().prompt;
   return (
-    <>
+    <div
+      class="s-row"
+      classList={{ 's-row-prompt': isPrompt() }}
+      style={{ transform: `translateY(${props.row * ROW}px)` }}
+    >
       <span class="s-at" aria-hidden="true">
         {pieces()[0]?.at ?? ''}
       </span>
-      <Show when={props.own.chunk.rows} fallback={<span class="s-unloaded">…</span>}>
-        <For each={pieces()}>
-          {(piece) => (
-            <span class={classOf(piece.at)} data-t={piece.at}>
-              {visible(piece.text).replaceAll('\t', '→')}
-              <Show when={piece.newline}>
-                <i class="s-newline">⏎</i>
-              </Show>
-            </span>
-          )}
-        </For>
+      <Show when={laidOut()} fallback={<span class="s-unloaded">…</span>}>
+        {nodes()}
       </Show>
-    </>
+    </div>
   );
 }
 

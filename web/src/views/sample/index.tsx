@@ -196,7 +196,7 @@ function Facts(props: { readonly row: Row }): JSX.Element {
       : `${oldest} … ${newest ?? '–'}`;
   };
   return (
-    <div class="s-chips" role="list" aria-label="Facts">
+    <div class="s-chips">
       <Chip tone={props.row.status === 'completed' ? 'good' : 'warning'} tip="How generation ended">
         {format.cell(props.row.status)}
       </Chip>

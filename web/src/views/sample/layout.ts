@@ -168,9 +168,13 @@ export function rowOfToken(page: Page, at: number): number {
   return chunk.top + low;
 }
 
+/** The chunk that a row belongs to. */
+export const chunkOfRow = (page: Page, row: number): Page['chunks'][number] | undefined =>
+  page.chunks.findLast((each) => each.top <= row) ?? page.chunks[0];
+
 /** The first token of a row. */
 export function tokenOfRow(page: Page, row: number): number {
-  const chunk = page.chunks.findLast((each) => each.top <= row) ?? page.chunks[0];
+  const chunk = chunkOfRow(page, row);
   if (!chunk) return 0;
   if (chunk.rows)
     return chunk.rows.starts[Math.min(row - chunk.top, chunk.rows.starts.length - 1)] ?? chunk.from;
