@@ -38,6 +38,8 @@ export interface QueryOptions {
   readonly once?: boolean;
   /** The answer of another question is not shown while this one's is under way. */
   readonly forget?: boolean;
+  /** What was answered stays when nothing is asked any more. */
+  readonly keep?: boolean;
   /** Failures are shown where the answer would be, not in the bar of the frame as well. */
   readonly quiet?: boolean;
 }
@@ -161,6 +163,7 @@ export function createQuery<T>(
       setRetryAt(undefined);
       if (!asked) {
         setState('idle');
+        if (options.keep === true) return;
         setData(undefined);
         setAnswered(undefined);
         return;

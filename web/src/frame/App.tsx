@@ -18,7 +18,7 @@ export function App(): JSX.Element {
   return (
     <>
       <Header />
-      <main id="view" class="f-main">
+      <main id="view" class="f-main" tabIndex={-1}>
         <Suspense fallback={<Loading what="the view" />}>
           <Switch>
             <Match when={route().view === 'metrics'}>

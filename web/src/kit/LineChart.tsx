@@ -1,32 +1,20 @@
-// A line chart: uPlot with our colours, a zoom and a cursor that charts share, and a click that says which point.
+// A line chart: uPlot with our looks, a zoom and a cursor that charts share, keys, and a click that says which point.
 // The data is handed to uPlot as it is; nothing is painted while neither data, zoom, size nor theme changes.
 
-import { createEffect, createSignal, on, onCleanup, onMount, untrack, type JSX } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, onCleanup, onMount, untrack, type JSX } from 'solid-js';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { color, isDark } from '../design/theme';
-import { clock, dateTime, short } from './format';
+import { chartOptions, shapeOf, type Line, type Range } from './chart-options';
+import { short } from './format';
 
-export interface Line {
-  readonly label: string;
-  /** A colour of tokens.css by name. */
-  readonly token: string;
-  readonly y: readonly (number | null)[];
-  readonly width?: number;
-  /** 0 to 1, for what stands behind. */
-  readonly alpha?: number;
-  readonly dash?: readonly number[];
-  /** Points are marked where they are few; true marks them always, false never. */
-  readonly points?: boolean;
-}
+export type { Line, Range } from './chart-options';
 
 export interface LineChartData {
   /** Ascending. Unix seconds where `time`. */
   readonly x: readonly number[];
   readonly lines: readonly Line[];
 }
-
-export type Range = readonly [number, number];
 
 export interface Hovered {
   /** Index into `x`. */
@@ -38,7 +26,9 @@ export interface Hovered {
 }
 
 export interface LineChartProps {
+  /** Memoise it: a new object is painted. */
   readonly data: LineChartData;
+  /** CSS pixels. */
   readonly height: number;
   /** What it shows, for who cannot see it. */
   readonly label: string;
@@ -51,218 +41,148 @@ export interface LineChartProps {
   readonly onRange?: (range: Range | undefined) => void;
   /** Charts of one group share the cursor. */
   readonly group?: string;
+  /** The pointer or the keys are at a point of this chart. */
   readonly onHover?: (hovered: Hovered | undefined) => void;
-  /** A click on or near a point. */
+  /** Where the cursor is, also when another chart of the group has it. */
+  readonly onCursor?: (index: number | undefined) => void;
+  /** A click near a point, or Enter. */
   readonly onPick?: (index: number) => void;
   readonly formatY?: (value: number) => string;
-  /** Part of y that is always shown, such as [0, 1]. */
+  /** Bounds of y where the data is inside of them, such as [0, 1]. */
   readonly yRange?: readonly [number | null, number | null];
-  /** Gives the chart, for a picture of it. */
-  readonly ref?: (chart: uPlot) => void;
+  /** The pixels, for a picture; gone when the chart is. */
+  readonly ref?: (canvas: () => HTMLCanvasElement | undefined) => void;
 }
 
-/** uPlot's scale distributions: its types have them as an enum that exists only there. */
-/* eslint-disable @typescript-eslint/no-unsafe-enum-assignment -- see above */
-const LINEAR = 1 as uPlot.Scale.Distr;
-const LOG = 3 as uPlot.Scale.Distr;
-/* eslint-enable */
-
-const fade = (rgb: string, alpha: number): string =>
-  rgb.replace(
-    /^rgba?\(([^)]+)\)$/,
-    (_, parts: string) => `rgba(${parts.split(',').slice(0, 3).join(',')}, ${alpha})`,
-  );
+/** A press that moves less is a click. */
+const CLICK_PIXELS = 5;
+const NO_BOUNDS: readonly [null, null] = [null, null];
 
 /** Log axes show positive values; others are gaps there. */
 const onLog = (y: readonly (number | null)[]): (number | null)[] =>
   y.map((value) => (value !== null && value > 0 ? value : null));
 
-function padded(min: number, max: number): [number, number] {
-  if (min === max) {
-    const pad = Math.abs(min) * 0.1 || 1;
-    return [min - pad, max + pad];
-  }
-  const pad = (max - min) * 0.06;
-  return [min - pad, max + pad];
-}
-
 export function LineChart(props: LineChartProps): JSX.Element {
   let place!: HTMLDivElement;
+  let chart: uPlot | undefined;
   const [width, setWidth] = createSignal(0);
 
   onMount(() => {
     const observer = new ResizeObserver(() => setWidth(place.clientWidth));
     observer.observe(place);
     onCleanup(() => observer.disconnect());
+    props.ref?.(() => chart?.ctx.canvas);
   });
+  onCleanup(() => chart?.destroy());
 
-  let chart: uPlot | undefined;
   const aligned = (): uPlot.AlignedData => [
     props.data.x as number[],
     ...props.data.lines.map((line) => (props.log === true ? onLog(line.y) : (line.y as (number | null)[]))),
   ];
-
-  /** What cannot change without a new chart. */
-  const shape = (): string =>
-    JSON.stringify([
-      props.data.lines.map(({ label, token, width: w, alpha, dash, points }) => [
-        label,
-        token,
-        w,
-        alpha,
-        dash,
-        points,
-      ]),
-      props.time,
-      props.log,
-      props.group,
-      isDark(),
-      props.yRange,
-    ]);
+  const fixed = () => ({
+    lines: props.data.lines,
+    time: props.time === true,
+    log: props.log === true,
+    group: props.group,
+    yRange: props.yRange ?? NO_BOUNDS,
+  });
+  const shape = createMemo(() => `${shapeOf(fixed())} ${isDark()}`);
 
   function make(): void {
-    const shown = props.range;
-    const isTime = props.time === true;
-    const axis = color('axis');
-    const grid = { stroke: color('grid'), width: 1 };
-    const font = `11px ${getComputedStyle(place).fontFamily}`;
-    const formatY = props.formatY ?? short;
-    const options: uPlot.Options = {
-      width: untrack(width),
-      height: props.height,
-      ms: 1e-3,
-      legend: { show: false },
-      padding: [8, 10, 0, 0],
-      cursor: {
-        ...(props.group === undefined ? {} : { sync: { key: props.group, setSeries: false } }),
-        drag: { x: true, y: false, setScale: false, dist: 5 },
-        points: { size: 7, width: 1.5 },
-        focus: { prox: 24 },
-        y: false,
-      },
-      scales: {
-        x: { time: props.time === true, range: (_, min, max) => xRange(min, max) },
-        y: {
-          distr: props.log === true ? LOG : LINEAR,
-          range: (_, min, max) => yRange(min, max),
-        },
-      },
-      axes: [
-        {
-          stroke: axis,
-          grid,
-          ticks: { ...grid, size: 4 },
-          font,
-          size: 26,
-          gap: 3,
-          space: 60,
-          values: (_, splits) => splits.map((v) => (isTime ? timeLabel(v, splits) : short(v))),
-        },
-        {
-          stroke: axis,
-          grid,
-          ticks: { show: false },
-          font,
-          size: 48,
-          gap: 4,
-          space: 32,
-          values: (_, splits) => splits.map((v) => ((v as number | null) === null ? '' : formatY(v))),
-        },
-      ],
-      series: [
-        {},
-        ...props.data.lines.map((line): uPlot.Series => {
-          const stroke = color(line.token);
-          return {
-            label: line.label,
-            stroke: line.alpha === undefined ? stroke : fade(stroke, line.alpha),
-            width: line.width ?? 1.5,
-            ...(line.dash ? { dash: [...line.dash] } : {}),
-            spanGaps: false,
-            // eslint-disable-next-line solid/reactivity -- uPlot calls it while it paints
-            points:
-              line.points === undefined
-                ? { size: 5, show: (u, _, from, to) => to - from < u.bbox.width / devicePixelRatio / 14 }
-                : { size: 5, show: line.points },
-          };
-        }),
-      ],
-      hooks: {
-        setSelect: [
-          (u) => {
-            if (u.select.width < 4) return;
-            const from = u.posToVal(u.select.left, 'x');
-            const to = u.posToVal(u.select.left + u.select.width, 'x');
-            u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            props.onRange?.([from, to]);
-          },
-        ],
-        setCursor: [(u) => hover(u)],
-      },
-    };
     chart?.destroy();
-    chart = new uPlot(options, aligned(), place);
-    if (shown) chart.setScale('x', { min: shown[0], max: shown[1] });
+    const options = chartOptions({
+      ...fixed(),
+      width: width(),
+      height: props.height,
+      color,
+      fontFamily: getComputedStyle(place).fontFamily,
+      formatY: props.formatY ?? short,
+      range: () => untrack(() => props.range),
+    });
+    chart = new uPlot({ ...options, hooks: { setSelect: [choose], setCursor: [moved] } }, aligned(), place);
     listenTo(chart);
-    props.ref?.(chart);
   }
 
-  const xRange = (min: number | null, max: number | null): [number, number] => {
-    const shown = untrack(() => props.range);
-    if (shown) return [shown[0], shown[1]];
-    if (min === null || max === null) return [0, 1];
-    return min === max ? [min - 0.5, max + 0.5] : [min, max];
-  };
-
-  const yRange = (min: number | null, max: number | null): [number, number] => {
-    if (min === null || max === null) return props.log === true ? [0.1, 10] : [0, 1];
-    if (props.log === true) {
-      return uPlot.rangeLog(min, max, 10, false) as [number, number];
-    }
-    const [least, most] = props.yRange ?? [null, null];
-    const [from, to] = padded(min, max);
-    return [least === null ? from : Math.min(least, min), most === null ? to : Math.max(most, max)];
-  };
-
-  function timeLabel(value: number, splits: readonly number[]): string {
-    const step = (splits[1] ?? value) - (splits[0] ?? value);
-    if (step >= 86_400) return dateTime(value).slice(5, 10);
-    return step >= 60 ? clock(value).slice(0, 5) : clock(value);
+  /** A drag has chosen a part of x. */
+  function choose(u: uPlot): void {
+    if (u.select.width < CLICK_PIXELS) return;
+    const from = u.posToVal(u.select.left, 'x');
+    const to = u.posToVal(u.select.left + u.select.width, 'x');
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    props.onRange?.([from, to]);
   }
 
-  function hover(u: uPlot): void {
+  /** The cursor is at another point, by our pointer or keys or by another chart of the group. */
+  function moved(u: uPlot): void {
     const { idx, left, top } = u.cursor;
-    // Only the chart under the pointer has a card; the others follow the line.
-    const isOwn = u.cursor.event !== undefined && place.matches(':hover');
+    const inside = idx !== null && idx !== undefined && left !== undefined && left >= 0;
+    props.onCursor?.(inside ? idx : undefined);
     if (!props.onHover) return;
-    if (idx === null || idx === undefined || left === undefined || left < 0 || !isOwn) {
+    const x = inside ? u.data[0][idx] : undefined;
+    if (!inside || x === undefined || !place.matches(':hover, :focus-visible')) {
       props.onHover(undefined);
       return;
     }
     const box = u.over.getBoundingClientRect();
-    const x = u.data[0][idx];
-    if (x === undefined) return;
-    props.onHover({ index: idx, x, left: box.left + u.valToPos(x, 'x'), top: box.top + (top ?? 0) });
+    props.onHover({
+      index: idx,
+      x,
+      left: box.left + u.valToPos(x, 'x'),
+      top: box.top + Math.max(0, top ?? 0),
+    });
   }
 
   function listenTo(u: uPlot): void {
-    let pressed: { x: number; y: number } | undefined;
-    u.over.addEventListener('pointerdown', (event) => (pressed = { x: event.clientX, y: event.clientY }));
+    let pressed: PointerEvent | undefined;
+    u.over.addEventListener('pointerdown', (event) => (pressed = event));
     u.over.addEventListener('click', (event) => {
-      const moved = pressed ? Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) : 0;
+      const far = pressed ? Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) : 0;
       const { idx } = u.cursor;
-      if (moved < 5 && idx !== null && idx !== undefined) props.onPick?.(idx);
+      if (far < CLICK_PIXELS && idx !== null && idx !== undefined) props.onPick?.(idx);
     });
     u.over.addEventListener('dblclick', () => props.onRange?.(undefined));
     u.over.addEventListener('mouseleave', () => props.onHover?.(undefined));
   }
 
+  const cursorTo = (index: number): void => {
+    const x = chart?.data[0][index];
+    if (!chart || x === undefined) return;
+    chart.setCursor({ left: chart.valToPos(x, 'x'), top: 0 }, true);
+  };
+  const zoomBy = (factor: number): void => {
+    const { min, max } = chart?.scales.x ?? {};
+    if (min === undefined || max === undefined) return;
+    const at = chart?.cursor.idx;
+    const centre =
+      at === null || at === undefined ? (min + max) / 2 : (chart?.data[0][at] ?? (min + max) / 2);
+    props.onRange?.([centre - (centre - min) * factor, centre + (max - centre) * factor]);
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (!chart || event.ctrlKey || event.metaKey || event.altKey) return;
+    const last = chart.data[0].length - 1;
+    const at = chart.cursor.idx ?? -1;
+    const by = event.shiftKey ? 10 : 1;
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => cursorTo(Math.max(0, at < 0 ? last : at - by)),
+      ArrowRight: () => cursorTo(Math.min(last, at + by)),
+      Home: () => cursorTo(0),
+      End: () => cursorTo(last),
+      '+': () => zoomBy(0.6),
+      '=': () => zoomBy(0.6),
+      '-': () => zoomBy(1 / 0.6),
+      '0': () => props.onRange?.(undefined),
+      Enter: () => at >= 0 && props.onPick?.(at),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    event.stopPropagation();
+    action();
+  };
+
   // A new chart where its shape is new; else only what changed is given to it.
-  createEffect(() => {
-    const ready = width() > 0;
-    shape();
-    if (ready) untrack(make);
-  });
+  const ready = createMemo(() => width() > 0);
+  createEffect(on([ready, shape], ([is]) => is && untrack(make)));
   createEffect(
     on(
       () => props.data,
@@ -273,14 +193,8 @@ export function LineChart(props: LineChartProps): JSX.Element {
   createEffect(
     on(
       () => props.range,
-      (range) => {
-        if (!chart) return;
-        const x = chart.data[0];
-        chart.setScale('x', {
-          min: range ? range[0] : (x[0] ?? 0),
-          max: range ? range[1] : (x.at(-1) ?? 1),
-        });
-      },
+      // The scale's own range function knows better: this only makes it ask.
+      () => chart?.setScale('x', { min: chart.data[0][0] ?? 0, max: chart.data[0].at(-1) ?? 1 }),
       { defer: true },
     ),
   );
@@ -289,15 +203,21 @@ export function LineChart(props: LineChartProps): JSX.Element {
       if (chart && w > 0 && (chart.width !== w || chart.height !== h)) chart.setSize({ width: w, height: h });
     }),
   );
-  onCleanup(() => chart?.destroy());
 
   return (
     <div
       ref={place}
       class="k-chart"
-      role="img"
+      role="group"
+      aria-roledescription="chart"
       aria-label={props.label}
+      tabIndex={0}
       style={{ height: `${props.height}px` }}
+      onKeyDown={onKey}
+      onFocusOut={() => {
+        props.onHover?.(undefined);
+        chart?.setCursor({ left: -10, top: -10 }, true);
+      }}
     />
   );
 }

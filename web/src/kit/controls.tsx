@@ -132,13 +132,14 @@ export function SearchField(props: {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly invalid?: string | undefined;
-  readonly ref?: (element: HTMLInputElement) => void;
+  /** `/` leads here. */
+  readonly search?: boolean;
 }): JSX.Element {
   return (
     <input
-      ref={(element) => props.ref?.(element)}
       class="k-input"
       type="search"
+      data-search={props.search === true ? '' : undefined}
       aria-label={props.label}
       aria-invalid={props.invalid !== undefined}
       data-tip={props.invalid}

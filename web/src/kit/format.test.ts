@@ -21,7 +21,7 @@ describe('formats', () => {
       '518',
       '12.5',
     ]);
-    expect(num(1.2e-7)).toBe('1.20e−7');
+    expect([1.2e-7, 1e-6, 1e-20, 2e10].map((n) => num(n))).toEqual(['1.2e−7', '1e−6', '1e−20', '2e10']);
     expect(count(1234567)).toBe('1 234 567');
     expect([999, 12_300, 4_560_000].map(short)).toEqual(['999', '12.3k', '4.56M']);
   });

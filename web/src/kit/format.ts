@@ -16,7 +16,7 @@ export function num(value: Number_, digits = 4): string {
   if (size >= 1e6 || size < 1e-4)
     return value
       .toExponential(Math.max(0, digits - 2))
-      .replace('e+', 'e')
+      .replace(/\.?0*e\+?/, 'e')
       .replace(/-/g, '−');
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
   const text = value.toFixed(Math.min(decimals, 8));

@@ -3,6 +3,7 @@
 import { createEffect, createSignal, For, onCleanup, Show, type JSX } from 'solid-js';
 import { Portal } from 'solid-js/web';
 import { IconButton } from './controls';
+import { Icon } from './icons';
 
 /** A titled part of a view. */
 export function Panel(props: {
@@ -101,7 +102,7 @@ export function Dialog(props: {
           <header class="k-dialog-head">
             <h2>{props.title}</h2>
             <IconButton label="Close" hint="Esc" onClick={() => element()?.close()}>
-              ✕
+              <Icon name="close" />
             </IconButton>
           </header>
           <div class="k-dialog-body">{props.children}</div>
@@ -132,7 +133,8 @@ export function HoverCard(props: {
   return (
     <Show when={props.at}>
       {(at) => (
-        <Portal>
+        // A modal dialog covers everything outside of it.
+        <Portal mount={document.querySelector('dialog[open]') ?? document.body}>
           <div
             ref={watch}
             class="k-hover"

@@ -114,7 +114,15 @@ export const href = (to: Route, parameters: Params = {}): string =>
 /** Where a view was left, for its tab. Tracked. */
 export function lastAddress(view: Exclude<View, 'sample'>): string {
   address();
-  return formatAddress(left.get(view) ?? { route: { view }, params: {} });
+  const last = left.get(view);
+  // A panel of the frame was not what was looked at.
+  const kept = Object.entries(last?.params ?? {}).filter(([name]) => name !== 'panel');
+  return formatAddress({ route: last?.route ?? { view }, params: Object.fromEntries(kept) });
+}
+
+/** Goes to a view as it was left. */
+export function returnTo(view: Exclude<View, 'sample'>): void {
+  location.hash = untrack(() => lastAddress(view));
 }
 
 /** How a value is written in the address. `undefined` for what cannot be read. */
