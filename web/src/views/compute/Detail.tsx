@@ -59,6 +59,7 @@ export function Detail(props: { readonly selected: Selected }): JSX.Element {
     if (period !== undefined && period > 0) state.setPeriod(Math.min(60, Math.max(0.05, +period.toFixed(2))));
   });
 
+  createEffect(() => state.setPeaks({ memory: data.memoryPeak(), engine: data.enginePeak() }));
   createEffect(() => {
     for (const lane of lanes().slice(...visible()))
       for (const piece of data.phasesOf(lane)) state.seePhases(namesIn(piece.data));

@@ -210,6 +210,9 @@ function DetailBar(): JSX.Element {
         label={
           <>
             <Swatch fill="var(--series-5)" /> memory
+            <Show when={state.memory()}>
+              <span class="c-quiet"> 0–{format.memory(state.peaks().memory)}</span>
+            </Show>
           </>
         }
         checked={state.memory()}
@@ -224,6 +227,9 @@ function DetailBar(): JSX.Element {
           onChange={(value) => state.setOverlay(value)}
         />
         <Show when={state.overlay() !== ''}>
+          <span class="c-overlay" data-tip="the line in the detail, and what its upper end stands for">
+            <Swatch fill="var(--text)" /> 0–{format.short(state.peaks().engine)}
+          </span>
           <Select
             label="Engine"
             options={engines()}

@@ -144,6 +144,11 @@ export function createComputeState() {
 
   /** What the last colour of the carpet stands for, in the unit of its metric. */
   const [top, setTop] = createSignal(100);
+  /** Upper ends of the axes of memory (MiB) and of the engine's value in the detail. */
+  const [peaks, setPeaks] = createSignal(
+    { memory: 0, engine: 0 },
+    { equals: (a, b) => a.memory === b.memory && a.engine === b.engine },
+  );
   /** Names of phases that were seen, for the legend; in the order of their coming. */
   const [phaseNames, setPhaseNames] = createSignal<ReadonlySet<string>>(new Set());
   const seePhases = (names: Iterable<string>): void => {
@@ -197,6 +202,8 @@ export function createComputeState() {
       setPeriod,
       top,
       setTop,
+      peaks,
+      setPeaks,
       phaseNames,
       seePhases,
       settledBefore,
