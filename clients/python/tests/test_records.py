@@ -12,6 +12,7 @@ from conftest import Collector, Sample, wait_until
 
 import miles_telemetry
 from miles_telemetry import Engine, Telemetry
+from miles_telemetry.link import Address
 
 
 def test_a_phase_writes_a_marker_and_a_closing_record_of_the_same_identity(telemetry: Telemetry, collector: Collector) -> None:
@@ -314,3 +315,18 @@ def test_the_functions_of_the_package_use_the_environment(collector: Collector, 
     miles_telemetry.data_buffer(5)
     assert miles_telemetry.flush()
     assert collector.wait_for(1)[0]["length"] == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "path"),
+    [
+        ("TCP://head:7799", "head", 7799, ""),
+        ("Tcp://[::1]:7799/", "::1", 7799, ""),
+        ("tcp://bücher.example:1", "xn--bcher-kva.example", 1, ""),
+        ("UNIX:/run/Collect.sock", "", 0, "/run/Collect.sock"),
+        ("Unix:///run/c.sock", "", 0, "/run/c.sock"),
+    ],
+)
+def test_the_scheme_of_an_address_is_taken_in_any_case(text: str, host: str, port: int, path: str) -> None:
+    found = Address.parse(text)
+    assert (found.host, found.port, found.path) == (host, port, path)

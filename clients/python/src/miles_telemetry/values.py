@@ -6,6 +6,7 @@ numbers, whole text, JSON) is `encode`, which the sending thread runs.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import os
@@ -33,6 +34,9 @@ _TEXT_MAX: Final = 64 * 1024
 
 # One encoder for all records: json.dumps with arguments makes a new one at each call.
 _dumps: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+# Loaded now: the sending thread imports nothing, as a child that is forked meanwhile would never have it.
+codecs.lookup("utf-16-le")
 
 
 class _Missing(Enum):
