@@ -7,6 +7,7 @@ a sample goes on where the original was. Samples that never end are forgotten at
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -149,7 +150,7 @@ class Span:
     """A generation or a tool call. As a context manager, also around awaits, it begins and ends with the block; an error
     that ends the block is the detail of the span's end."""
 
-    __slots__ = ("_detail", "_events", "_kind", "_sample", "_state", "_told", "turn")
+    __slots__ = ("_detail", "_events", "_kind", "_pid", "_sample", "_state", "_told", "turn")
 
     def __init__(self, events: Trajectories, kind: str, sample: Any, turn: int | None, detail: str) -> None:
         self._events = events
@@ -159,6 +160,7 @@ class Span:
         self._detail = detail
         # 0 not begun, 1 begun, 2 ended
         self._state = 0
+        self._pid = 0
         self.turn = NO_TURN
         """The turn, from 1, once it has begun."""
 
@@ -170,6 +172,7 @@ class Span:
         if self._state != 0 or self._events._put is None:
             return
         self._state = 1
+        self._pid = os.getpid()
         try:
             if self._sample.index is not None:
                 self.turn = self._events._turn(self._kind, self._sample, self._told)
@@ -181,6 +184,9 @@ class Span:
         if self._state != 1:
             return
         self._state = 2
+        # A child that was forked inside the span, and leaves it by an exception, does not end it.
+        if self._pid != os.getpid():
+            return
         try:
             told = self._detail if detail is None else detail
             self._events._event(self._kind + "_end", self._sample, t1, self.turn, str(told))
