@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final
 
 from .identity import Identity
-from .values import Record
+from .values import Record, refused
 
 OPEN_T1: Final = -1.0
 """The end of a phase that has none yet."""
@@ -39,6 +39,12 @@ def phase_record(name: str, t0: float, t1: float, who: Identity) -> Record:
         "rank": who.rank,
         "role": who.role,
     }
+
+
+def _closing(name: str, t0: float, t1: float, who: Identity) -> Record:
+    if t1 < t0:
+        return refused(f"the end of phase {name!r}: it would be {t0 - t1} s before its begin")
+    return phase_record(name, t0, t1, who)
 
 
 class Phase:
@@ -72,7 +78,8 @@ class Phase:
         return self
 
     def close(self, t1: float | None = None) -> None:
-        """Writes the closing record, once. `t1` is Unix seconds, now by default."""
+        """Writes the closing record, once. `t1` is Unix seconds, now by default; one before `t0` is not written but counted
+        as invalid."""
         put, who = self._put, self._who
         if put is None or who is None:
             return
@@ -81,7 +88,7 @@ class Phase:
             return
         try:
             end = self._t0 + max(0.0, time.monotonic() - self._begun) if t1 is None else float(t1)
-            put(phase_record(str(self.name), self._t0, end, who))
+            put(_closing(str(self.name), self._t0, end, who))
         except Exception:  # never into the training loop
             pass
 
@@ -130,6 +137,6 @@ class PhaseSink:
             pid, who = self._open.pop((name, t0), None) or (os.getpid(), self._identify())
             if pid != os.getpid():
                 return
-            self._put(phase_record(str(name), float(t0), float(t1), who))
+            self._put(_closing(str(name), float(t0), float(t1), who))
         except Exception:  # never into the training loop
             pass
