@@ -151,3 +151,88 @@ def test_the_end_of_the_interpreter_waits_a_bounded_time(kind: str) -> None:
     assert waited < 15  # two seconds on a machine that has nothing else to do
     collector.reads.set()
     collector.stop()
+
+
+FORKS_AT_ONCE = """
+import os, sys, time
+import miles_telemetry as t
+
+class Slow:  # an import takes this long on a cold shared file system
+    def find_spec(self, name, path=None, target=None):
+        time.sleep(0.5)
+
+sys.meta_path.insert(0, Slow())
+t.data_buffer(0)
+children = []
+for n in range(1, 21):
+    time.sleep(0.01)
+    child = os.fork()
+    if child == 0:
+        t.data_buffer(n)
+        os._exit(0 if t.flush(10.0) else 2)
+    children.append(child)
+failed = [n for n, child in enumerate(children) if os.waitpid(child, 0)[1] != 0]
+print(failed, t.flush(10.0))
+"""
+
+
+def test_children_forked_right_after_the_first_record_connect(collector: Collector) -> None:
+    """The parent's sending thread may be at its very first connect then, in the middle of an import that it needs for it."""
+    done = python(FORKS_AT_ONCE, collector.address, PYTHONWARNINGS="ignore")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] True\n", "")
+    collector.wait_for(21)
+    assert lengths(collector) == list(range(21))
+
+
+def test_the_sending_thread_imports_nothing(collector: Collector) -> None:
+    """A fork in the middle of an import leaves the child with half a module, or with a codec that is unknown for good."""
+    code = """
+import sys
+import miles_telemetry as t
+before = set(sys.modules)
+t.metrics("a", 1, {"x": 1.5, "text": "half \\ud800"})
+t.data_buffer(1)
+t.flush()
+print(sorted(set(sys.modules) - before))
+"""
+    done = python(code, collector.address.replace("127.0.0.1", "localhost"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+OPEN_ACROSS_A_FORK = """
+import os, sys, types
+import miles_telemetry as t
+sample = types.SimpleNamespace(index=7, group_index=0, weight_versions=[], status="pending", metadata={})
+handle = t.begin("handle")
+sink = t.phase_sink()
+sink.begin("timer", 5.0)
+child = 1
+try:
+    with t.phase("rollout"), t.gen_span(sample), t.tool_span(sample):
+        child = os.fork()
+        if child == 0:
+            handle.close()
+            sink("timer", 5.0, 6.0)
+            with t.phase("of the child"):
+                pass
+            END
+        assert os.waitpid(child, 0)[0] == child
+    handle.close()
+    sink("timer", 5.0, 6.0)
+finally:
+    t.flush()
+    if child == 0:
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("end", ["sys.exit(1)", "raise RuntimeError", "raise KeyboardInterrupt"])
+def test_what_is_open_across_a_fork_is_closed_by_whoever_began_it(end: str, collector: Collector) -> None:
+    done = python(OPEN_ACROSS_A_FORK.replace("END", end), collector.address, PYTHONWARNINGS="ignore")
+    assert (done.returncode, done.stderr) == (0, "")
+    collector.wait_for(12)
+    time.sleep(0.1)
+    phases = [record["name"] for record in collector.records("phases")]
+    assert sorted(phases) == sorted(2 * ["handle", "timer", "rollout", "of the child"])
+    spans = [record["kind"] for record in collector.records("trajectories")]
+    assert sorted(spans) == ["gen_end", "gen_start", "tool_end", "tool_start"]

@@ -12,6 +12,7 @@ from conftest import Collector, Sample, wait_until
 
 import miles_telemetry
 from miles_telemetry import Engine, Telemetry
+from miles_telemetry.link import Address
 
 
 def test_a_phase_writes_a_marker_and_a_closing_record_of_the_same_identity(telemetry: Telemetry, collector: Collector) -> None:
@@ -314,3 +315,43 @@ def test_the_functions_of_the_package_use_the_environment(collector: Collector, 
     miles_telemetry.data_buffer(5)
     assert miles_telemetry.flush()
     assert collector.wait_for(1)[0]["length"] == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "path"),
+    [
+        ("TCP://head:7799", "head", 7799, ""),
+        ("Tcp://[::1]:7799/", "::1", 7799, ""),
+        ("tcp://bücher.example:1", "xn--bcher-kva.example", 1, ""),
+        ("UNIX:/run/Collect.sock", "", 0, "/run/Collect.sock"),
+        ("Unix:///run/c.sock", "", 0, "/run/c.sock"),
+    ],
+)
+def test_the_scheme_of_an_address_is_taken_in_any_case(text: str, host: str, port: int, path: str) -> None:
+    found = Address.parse(text)
+    assert (found.host, found.port, found.path) == (host, port, path)
+
+
+def test_an_end_before_its_begin_is_left_out_counted_and_told(
+    telemetry: Telemetry, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    telemetry.begin("rollout", 100.0).close(99.5)
+    telemetry.begin("train", 100.0).close(-1.0)
+    sink = telemetry.phase_sink()
+    sink.begin("timer", 100.0)
+    sink("timer", 100.0, 99.0)
+    telemetry.gen_span(Sample(index=1), 100.0).close(98.0)
+    telemetry.tool_span(Sample(index=1), 100.0, 98.0)
+    telemetry.begin("empty", 100.0).close(100.0)
+    assert telemetry.flush()
+    collector.wait_for(7)
+    assert [(r["name"], r["t1"]) for r in collector.records("phases")] == [
+        ("rollout", -1.0),
+        ("train", -1.0),
+        ("timer", -1.0),
+        ("empty", -1.0),
+        ("empty", 100.0),
+    ]
+    assert [r["kind"] for r in collector.records("trajectories")] == ["gen_start", "tool_start"]
+    assert telemetry.stats().invalid == 5
+    assert "left out the end of phase 'rollout': it would be 0.5 s before its begin" in caplog.text

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import strict
 
-from miles_telemetry.values import MISSING, encode, scalar, snapshot, whole_text
+from miles_telemetry.values import MISSING, encode, plain_args, scalar, snapshot, whole_text
 
 
 class Level(IntEnum):
@@ -111,8 +111,8 @@ def test_torch_scalars_and_tensors_of_one_element() -> None:
 
 
 def metrics(**values: object) -> dict[str, Any]:
-    line = encode({"stream": "metrics", "ts": 1.0, "step_key": None, "step": None, "metrics": dict(values)})
-    assert line is not None and line.endswith(b"\n") and line.count(b"\n") == 1
+    [line], _ = encode({"stream": "metrics", "ts": 1.0, "step_key": None, "step": None, "metrics": dict(values)})
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
     found: dict[str, Any] = strict(line)["metrics"]
     return found
 
@@ -125,8 +125,45 @@ def test_numbers_are_exact_or_not_there() -> None:
 
 def test_what_the_collector_would_refuse_for_its_length_is_left_out() -> None:
     assert metrics(page="x" * 100_000, note="x" * 1_000) == {"note": "x" * 1_000}
-    wide = {f"m{i}": "x" * 60_000 for i in range(20)}
-    assert encode({"stream": "metrics", "ts": 1.0, "step_key": None, "step": None, "metrics": wide}) is None
+
+
+def test_metrics_that_are_too_many_for_a_line_are_told_on_several() -> None:
+    wide: dict[str, object] = {f"m{i}": i / 7 for i in range(100_000)}
+    wide |= {f"page{i}": "\x00ü" * 30_000 for i in range(20)}
+    lines, complaints = encode({"stream": "metrics", "ts": 1.5, "step_key": "s", "step": 3, "metrics": wide})
+    assert len(lines) > 2 and not complaints
+    records = [strict(line) for line in lines]
+    assert all(len(line) <= 1024 * 1024 for line in lines)
+    assert {(r["stream"], r["ts"], r["step_key"], r["step"]) for r in records} == {("metrics", 1.5, "s", 3)}
+    assert [item for r in records for item in r["metrics"].items()] == list(wide.items())
+
+
+def test_what_is_too_long_is_left_out_by_name_with_its_size_and_the_limit() -> None:
+    def told(**values: object) -> list[str]:
+        return encode({"stream": "metrics", "ts": 1.0, "step_key": None, "step": None, "metrics": values}).complaints
+
+    assert told(page="x" * 100_000, note=1) == ["left out 'page': 100000 characters, at most 65536 are taken"]
+    assert told(n=10**400) == ["left out 'n': 401 digits, at most 309 are taken"]
+    [complaint] = told(**{"k" * 70_000: 1})
+    assert complaint == f"left out '{'k' * 80}': 70000 characters of its name, at most 65536 are taken"
+    lines, complaints = encode({"stream": "topology", "ts": 1.0, "engines": ["x" * 2_000_000]})
+    assert not lines
+    assert complaints == ["left out a record of topology: its line has 2000046 bytes, the collector takes 1048576"]
+
+
+def test_integers_of_any_width_keep_their_digits() -> None:
+    class Wide:
+        def __index__(self) -> int:
+            return 2**70 + 1
+
+        def __float__(self) -> float:
+            return float(2**70 + 1)
+
+    assert metrics(a=2**64 + 1, b=-(2**200) - 1) == {"a": 2**64 + 1, "b": -(2**200) - 1}
+    assert scalar(Wide()) == 2**70 + 1
+    args = plain_args({"seed": 2**64 + 1, "wide": Wide(), "top": 2**64 - 1})
+    [line], _ = encode({"stream": "meta", "run_name": "r", "args": args})
+    assert strict(line)["args"] == {"seed": 2**64 + 1, "wide": 2**70 + 1, "top": 2**64 - 1}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +194,12 @@ def test_a_snapshot_is_no_view() -> None:
 
 
 def test_records_that_json_has_no_words_for_are_none() -> None:
-    assert encode({"stream": "data_buffer", "ts": math.nan, "length": 1}) is None
-    assert encode({"stream": "data_buffer", "ts": 1.0, "length": True}) is None
-    assert encode({"stream": "phases", "rank": 1, "name": object()}) is None
-    assert json.loads(encode({"stream": "data_buffer", "ts": 1.0, "length": 0}) or b"")["length"] == 0
+    def is_none(record: dict[str, object]) -> bool:
+        lines, complaints = encode(record)
+        return not lines and complaints == [f"left out a record of {record['stream']} that JSON cannot hold"]
+
+    assert is_none({"stream": "data_buffer", "ts": math.nan, "length": 1})
+    assert is_none({"stream": "data_buffer", "ts": 1.0, "length": True})
+    assert is_none({"stream": "phases", "rank": 1, "name": object()})
+    [line], _ = encode({"stream": "data_buffer", "ts": 1.0, "length": 0})
+    assert json.loads(line)["length"] == 0

@@ -47,11 +47,11 @@ class Stats:
     """What became of the records so far, in this process."""
 
     sent: int
-    """Records that the system took for a connection. What a dying collector had not read is among them."""
+    """Lines, one a record unless it had to be split, that the system took for a connection. What a dying collector had not read is among them."""
     dropped: int
     """Records that made room for newer ones, or were left when the emitter was closed."""
     invalid: int
-    """Records that could not be told truly in strict JSON."""
+    """Records that could not be told truly in strict JSON, and values too long that were left out of one."""
     queued: int
     """Records that wait."""
     connects: int
@@ -285,14 +285,13 @@ class Emitter:
             except IndexError:
                 break
             try:
-                line = encode(record)
-            except Exception:  # too deep, say
-                line = None
-            if line is None:
+                made, complaints = encode(record)
+            except Exception:  # a defect; the other records are none the worse for it
+                made, complaints = [], [f"left out a record of {record.get('stream')} that cannot be encoded"]
+            lines += made
+            for complaint in complaints:
                 self._invalid += 1
-                self._told.warn("invalid", "left out a record of %s that JSON cannot hold", record.get("stream"))
-            else:
-                lines.append(line)
+                self._told.warn("invalid", "%s", complaint)
         self._chunk = b"".join(lines)
         self._batch.extend(map(len, lines))
 

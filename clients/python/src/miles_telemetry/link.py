@@ -5,6 +5,7 @@ Only the sending thread uses a link, so nothing here is locked. Nothing waits lo
 
 from __future__ import annotations
 
+import codecs
 import random
 import select
 import socket
@@ -27,6 +28,11 @@ BACKOFF_LAST_S: Final = 5.0
 SETTLED_S: Final = 1.0
 
 
+# For whoever looks a name up by text, as `identity` does: an import that another thread has begun when the process is forked
+# is never finished in the child, and Python remembers there that there is no such codec.
+codecs.lookup("idna")
+
+
 class AddressError(ValueError):
     """The address of the collector cannot be used."""
 
@@ -44,18 +50,21 @@ class Address:
     def parse(cls, text: str) -> Address:
         """Reads an address; raises `AddressError` with what would be right."""
         text = text.strip()
-        if text.startswith("unix:"):
+        scheme = text.partition(":")[0].lower()
+        if scheme == "unix" and len(text) > len("unix"):
             path = text[len("unix:") :]
             if path.startswith("//"):
                 path = path[2:]
             if not path or "\0" in path:
                 raise AddressError(f"{text!r} names no socket; write unix:/path/to/socket")
             return cls(text, path=path)
-        if text.startswith("tcp://"):
+        if scheme == "tcp" and text[len("tcp") :].startswith("://"):
             try:
                 parts = urlsplit(text)
                 host, port = parts.hostname, parts.port
-            except ValueError as error:
+                if host and not host.isascii():
+                    host = host.encode("idna").decode("ascii")
+            except ValueError as error:  # a host name that is none among them
                 raise AddressError(f"{text!r}: {error}; write tcp://host:port") from None
             if host and port and parts.path in ("", "/"):
                 return cls(text, host=host, port=port)
@@ -72,7 +81,8 @@ class Address:
                 unix.close()
                 raise
             return unix
-        tcp = socket.create_connection((self.host, self.port), timeout=timeout_s)
+        # Bytes need no codec, which a child forked in the middle of its import would never have.
+        tcp = socket.create_connection((self.host.encode("ascii"), self.port), timeout=timeout_s)
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return tcp
 
@@ -107,7 +117,7 @@ class Link:
             return False
         try:
             self._socket = self.address.connect(min(timeout_s, CONNECT_TIMEOUT_S))
-        except (OSError, UnicodeError) as error:  # UnicodeError: a host name that is none
+        except OSError as error:
             self._failed(error)
             return False
         self._socket.setblocking(False)

@@ -2,18 +2,20 @@
 
 A phase is two records. The open marker, with `t1` = -1.0, goes out when it begins; the closing one has the same
 (node, rank, name, t0) and supersedes it. So both are made of one `Phase`, and an identity that becomes known in between (a rank,
-once torch.distributed is there) does not part them.
+once torch.distributed is there) does not part them. A phase belongs to the process that began it: a child that was forked inside it,
+and leaves it by an exception, does not end it.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
 from .identity import Identity
-from .values import Record
+from .values import Record, refused
 
 OPEN_T1: Final = -1.0
 """The end of a phase that has none yet."""
@@ -39,10 +41,16 @@ def phase_record(name: str, t0: float, t1: float, who: Identity) -> Record:
     }
 
 
+def _closing(name: str, t0: float, t1: float, who: Identity) -> Record:
+    if t1 < t0:
+        return refused(f"the end of phase {name!r}: it would be {t0 - t1} s before its begin")
+    return phase_record(name, t0, t1, who)
+
+
 class Phase:
     """One phase: `begin` writes its marker, `close` its record. As a context manager, also around awaits, it does both."""
 
-    __slots__ = ("_begun", "_identify", "_put", "_t0", "_who", "name")
+    __slots__ = ("_begun", "_identify", "_pid", "_put", "_t0", "_who", "name")
 
     def __init__(self, name: str, put: Put | None, identify: Identify) -> None:
         self.name = name
@@ -51,6 +59,7 @@ class Phase:
         self._who: Identity | None = None
         self._t0 = 0.0
         self._begun = 0.0
+        self._pid = 0
 
     def begin(self, t0: float | None = None) -> Phase:
         """Writes the open marker. `t0` is Unix seconds, now by default."""
@@ -61,6 +70,7 @@ class Phase:
             self._t0 = now if t0 is None else float(t0)
             # The end is this much later, whatever is done to the clock meanwhile.
             self._begun = time.monotonic() - (now - self._t0)
+            self._pid = os.getpid()
             self._who = self._identify()
             self._put(phase_record(str(self.name), self._t0, OPEN_T1, self._who))
         except Exception:  # never into the training loop
@@ -68,14 +78,17 @@ class Phase:
         return self
 
     def close(self, t1: float | None = None) -> None:
-        """Writes the closing record, once. `t1` is Unix seconds, now by default."""
+        """Writes the closing record, once. `t1` is Unix seconds, now by default; one before `t0` is not written but counted
+        as invalid."""
         put, who = self._put, self._who
         if put is None or who is None:
             return
         self._put = None
+        if self._pid != os.getpid():
+            return
         try:
             end = self._t0 + max(0.0, time.monotonic() - self._begun) if t1 is None else float(t1)
-            put(phase_record(str(self.name), self._t0, end, who))
+            put(_closing(str(self.name), self._t0, end, who))
         except Exception:  # never into the training loop
             pass
 
@@ -101,7 +114,7 @@ class PhaseSink:
     def __init__(self, put: Put | None, identify: Identify) -> None:
         self._put = put
         self._identify = identify
-        self._open: dict[tuple[str, float], Identity] = {}
+        self._open: dict[tuple[str, float], tuple[int, Identity]] = {}
 
     def begin(self, name: str, t0: float) -> None:
         """A timer has started at `t0`, Unix seconds."""
@@ -109,7 +122,7 @@ class PhaseSink:
             return
         try:
             who = self._identify()
-            self._open[name, t0] = who
+            self._open[name, t0] = os.getpid(), who
             if len(self._open) > _MAX_OPEN:
                 self._open.pop(next(iter(self._open)), None)
             self._put(phase_record(str(name), float(t0), OPEN_T1, who))
@@ -121,7 +134,9 @@ class PhaseSink:
         if self._put is None:
             return
         try:
-            who = self._open.pop((name, t0), None) or self._identify()
-            self._put(phase_record(str(name), float(t0), float(t1), who))
+            pid, who = self._open.pop((name, t0), None) or (os.getpid(), self._identify())
+            if pid != os.getpid():
+                return
+            self._put(_closing(str(name), float(t0), float(t1), who))
         except Exception:  # never into the training loop
             pass

@@ -7,12 +7,13 @@ a sample goes on where the original was. Samples that never end are forgotten at
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
-from .values import Record
+from .values import Record, refused
 
 NO_GROUP: Final = -1
 NO_TURN: Final = -1
@@ -125,6 +126,10 @@ class Trajectories:
                 self._event("gen_start", sample, t0, turn)
             self._event("gen_end", sample, segment["t1"], turn)
 
+    def _refuse(self, kind: str, sample: Any, early_s: float) -> None:
+        if self._put is not None and sample.index is not None:
+            self._put(refused(f"{kind} of sample {sample.index}: it would be {early_s} s before its begin"))
+
     def _event(self, kind: str, sample: Any, ts: float | None = None, turn: int = NO_TURN, detail: str = "") -> None:
         put, index = self._put, sample.index
         # An event of a sample without an index belongs to no row of anything.
@@ -149,7 +154,7 @@ class Span:
     """A generation or a tool call. As a context manager, also around awaits, it begins and ends with the block; an error
     that ends the block is the detail of the span's end."""
 
-    __slots__ = ("_detail", "_events", "_kind", "_sample", "_state", "_told", "turn")
+    __slots__ = ("_detail", "_events", "_kind", "_pid", "_sample", "_state", "_t0", "_told", "turn")
 
     def __init__(self, events: Trajectories, kind: str, sample: Any, turn: int | None, detail: str) -> None:
         self._events = events
@@ -159,21 +164,26 @@ class Span:
         self._detail = detail
         # 0 not begun, 1 begun, 2 ended
         self._state = 0
+        self._pid = 0
+        self._t0 = 0.0
         self.turn = NO_TURN
         """The turn, from 1, once it has begun."""
 
     def close(self, t1: float | None = None, detail: str | None = None) -> None:
-        """Ends the span, once, at `t1`, Unix seconds, now by default."""
+        """Ends the span, once, at `t1`, Unix seconds, now by default. An end before the begin is not written but counted as
+        invalid."""
         self._end(t1, detail)
 
     def _begin(self, t0: float | None = None) -> None:
         if self._state != 0 or self._events._put is None:
             return
         self._state = 1
+        self._pid = os.getpid()
         try:
+            self._t0 = time.time() if t0 is None else float(t0)
             if self._sample.index is not None:
                 self.turn = self._events._turn(self._kind, self._sample, self._told)
-                self._events._event(self._kind + "_start", self._sample, t0, self.turn, str(self._detail))
+                self._events._event(self._kind + "_start", self._sample, self._t0, self.turn, str(self._detail))
         except Exception:  # never into the rollout
             pass
 
@@ -181,9 +191,17 @@ class Span:
         if self._state != 1:
             return
         self._state = 2
+        # A child that was forked inside the span, and leaves it by an exception, does not end it.
+        if self._pid != os.getpid():
+            return
         try:
             told = self._detail if detail is None else detail
-            self._events._event(self._kind + "_end", self._sample, t1, self.turn, str(told))
+            # The clock may have been set back meanwhile.
+            end = max(time.time(), self._t0) if t1 is None else float(t1)
+            if end < self._t0:
+                self._events._refuse(self._kind + "_end", self._sample, self._t0 - end)
+            else:
+                self._events._event(self._kind + "_end", self._sample, end, self.turn, str(told))
         except Exception:  # never into the rollout
             pass
 

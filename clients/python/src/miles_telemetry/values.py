@@ -6,12 +6,15 @@ numbers, whole text, JSON) is `encode`, which the sending thread runs.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
+import operator
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, Union
+from typing import Any, Final, NamedTuple, Union
 
 Scalar = Union[bool, int, float, str]
 Record = dict[str, object]
@@ -30,9 +33,18 @@ _ID_FIELDS: Final = {
 # The collector takes lines of one MiB. A text of this length among metrics is a page or a table, no value.
 _LINE_MAX: Final = 1024 * 1024
 _TEXT_MAX: Final = 64 * 1024
+# The largest float, and how many digits it has.
+_FLOAT_MAX: Final = int(sys.float_info.max)
+_DIGITS_MAX: Final = 309
+
+# The stream of no record, see `refused`.
+_REFUSED: Final = "refused"
 
 # One encoder for all records: json.dumps with arguments makes a new one at each call.
 _dumps: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+# Loaded now: the sending thread imports nothing, as a child that is forked meanwhile would never have it.
+codecs.lookup("utf-16-le")
 
 
 class _Missing(Enum):
@@ -71,6 +83,9 @@ def scalar(value: object) -> Scalar | _Missing:
             # NumPy and torch refuse this for more than one element.
             plain = item()
             return MISSING if type(plain) not in _PLAIN else plain
+        if hasattr(kind, "__index__"):
+            # An integer of another library: exact, where a float would round it.
+            return operator.index(value)  # type: ignore[arg-type]
         if hasattr(kind, "__float__"):
             return float(value)  # type: ignore[arg-type]
     except Exception:  # whatever a stranger's class raises, the value is not a number
@@ -106,34 +121,74 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def encode(record: Record) -> bytes | None:
-    """One line of strict JSON, newline included; None when the record cannot be told truly."""
+class Encoded(NamedTuple):
+    """What becomes of a record."""
+
+    lines: list[bytes]
+    """Strict JSON, each with its newline and short enough for the collector: mostly one, several of very many metrics."""
+    complaints: list[str]
+    """What was left out, for people."""
+
+
+def refused(why: str) -> Record:
+    """Stands in the queue for a record that would be wrong, so that it is counted and told where no caller waits for it."""
+    return {"stream": _REFUSED, "why": why}
+
+
+def encode(record: Record) -> Encoded:
+    """A record as lines. A record without lines has a complaint."""
     stream = record.get("stream")
-    if not _ids_fit(record, _ID_FIELDS.get(str(stream), ())):
-        return None
-    if stream == "metrics":
-        metrics = _finite(record["metrics"])
-        if not metrics:
-            return None
-        record = {**record, "metrics": metrics}
-    elif stream == "meta":
-        record = {**record, "args": _finite(record["args"])}
+    if stream == _REFUSED:
+        return Encoded([], [f"left out {record['why']}"])
+    complaints: list[str] = []
     try:
-        return _line(record)
+        if not _ids_fit(record, _ID_FIELDS.get(str(stream), ())):
+            raise ValueError("an id that is none")
+        if stream == "metrics":
+            metrics = _finite(record["metrics"], complaints)
+            if metrics:
+                return Encoded(_metrics_lines(record, metrics), complaints)
+            if complaints:
+                return Encoded([], complaints)
+            raise ValueError("nothing to tell")
+        if stream == "meta":
+            record = {**record, "args": _finite(record["args"], complaints)}
+        return Encoded([_line(record)], complaints)
+    except _TooLong as error:
+        complaints.append(f"left out a record of {stream}: its line has {error.size} bytes, the collector takes {_LINE_MAX}")
+    except (ValueError, TypeError, RecursionError):
+        # A time that is not a number belongs to no hour, and what JSON has no words for is no record.
+        complaints.append(f"left out a record of {stream} that JSON cannot hold")
+    return Encoded([], complaints)
+
+
+class _TooLong(Exception):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+def _metrics_lines(record: Record, metrics: dict[str, object]) -> list[bytes]:
+    """One line, or several of the same time and step, each with a part of the metrics."""
+    try:
+        return [_line({**record, "metrics": metrics})]
+    except _TooLong:
+        if len(metrics) == 1:
+            raise
+    items = list(metrics.items())
+    half = len(items) // 2
+    return [*_metrics_lines(record, dict(items[:half])), *_metrics_lines(record, dict(items[half:]))]
+
+
+def _line(record: object) -> bytes:
+    try:
+        line = (_dumps(record) + "\n").encode("utf-8")
     except UnicodeEncodeError:
         # Lone surrogates are rare: look for them only when UTF-8 refuses.
-        try:
-            return _line(_whole(record))
-        except (ValueError, TypeError):
-            return None
-    except (ValueError, TypeError):
-        # A time that is not a number belongs to no hour, and what JSON has no words for is no record.
-        return None
-
-
-def _line(record: object) -> bytes | None:
-    line = (_dumps(record) + "\n").encode("utf-8")
-    return line if len(line) <= _LINE_MAX else None
+        line = (_dumps(_whole(record)) + "\n").encode("utf-8")
+    if len(line) > _LINE_MAX:
+        raise _TooLong(len(line))
+    return line
 
 
 def _ids_fit(record: Record, fields: Iterable[str]) -> bool:
@@ -144,23 +199,32 @@ def _ids_fit(record: Record, fields: Iterable[str]) -> bool:
     return True
 
 
-def _finite(values: object) -> dict[str, object]:
-    """What JSON can hold. NaN and the infinities are left out: a missing value is a missing key."""
+def _finite(values: object, complaints: list[str]) -> dict[str, object]:
+    """What JSON can hold. NaN and the infinities are left out: a missing value is a missing key. What is left out for its
+    length is a complaint."""
     kept: dict[str, object] = {}
     if isinstance(values, dict):
         for key, value in values.items():
-            try:
-                # A float is exact or not there; an int keeps all its digits as long as a float can come near it.
-                fits = math.isfinite(value) if isinstance(value, (int, float)) else _fits(value)
-            except OverflowError:
-                fits = False
-            if fits:
-                kept[key if type(key) is str else str(key)] = value
+            name = key if type(key) is str else str(key)
+            if isinstance(value, float) and not math.isfinite(value):
+                continue
+            size, of = (len(name), "characters of its name") if len(name) > _TEXT_MAX else _oversize(value)
+            if size:
+                limit = _DIGITS_MAX if of == "digits" else _TEXT_MAX
+                complaints.append(f"left out {name[:80]!r}: {size} {of}, at most {limit} are taken")
+            else:
+                kept[name] = value
     return kept
 
 
-def _fits(value: object) -> bool:
-    return not isinstance(value, str) or len(value) <= _TEXT_MAX
+def _oversize(value: object) -> tuple[int, str]:
+    """How large a value is that is too large, and in what; 0 for all others."""
+    if isinstance(value, str) and len(value) > _TEXT_MAX:
+        return len(value), "characters"
+    # An int keeps all its digits as long as a float can come near it: further out, readers take it for infinite or fail.
+    if isinstance(value, int) and not -_FLOAT_MAX <= value <= _FLOAT_MAX:
+        return int(value.bit_length() * math.log10(2)) + 1, "digits"
+    return 0, ""
 
 
 def _whole(value: object) -> object:
