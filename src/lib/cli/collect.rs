@@ -76,7 +76,7 @@ pub struct CollectArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = argument)]
     pub arg: Vec<(String, Value)>,
     /// Serve the latest values as Prometheus text at http://HOST:PORT/metrics
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     pub metrics_listen: Option<String>,
     /// Say nothing on stderr but errors and losses
     #[arg(short, long, conflicts_with = "verbose")]
@@ -96,6 +96,14 @@ fn argument(text: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value))
 }
 
+/// `HOST:PORT`, as it was given.
+fn host_and_port(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err("it is HOST:PORT, as in 0.0.0.0:9400".to_owned()),
+    }
+}
+
 /// Runs the tool.
 ///
 /// # Errors
@@ -110,7 +118,7 @@ pub fn run(args: CollectArgs) -> Result<Exit, CliError> {
     }
     let collected = Collector::start(settings, talk.tell()).and_then(|collector| collector.run(&stop));
     talk.end();
-    summary(collected?, args.quiet)
+    summary(collected?, &args)
 }
 
 fn settings(args: &CollectArgs) -> Result<Settings, CliError> {
@@ -138,6 +146,7 @@ fn settings(args: &CollectArgs) -> Result<Settings, CliError> {
         folder_name: name.to_string_lossy().into_owned(),
         args: args.arg.iter().cloned().collect::<Map<_, _>>(),
         metrics_listen: args.metrics_listen.clone(),
+        each_bad_line: args.verbose > 0,
     })
 }
 
@@ -155,7 +164,7 @@ fn run_dir(args: &CollectArgs) -> Result<PathBuf, CliError> {
     }
 }
 
-fn summary(summary: Summary, quiet: bool) -> Result<Exit, CliError> {
+fn summary(summary: Summary, args: &CollectArgs) -> Result<Exit, CliError> {
     let sum = |of: fn(&crate::collect::Tally) -> u64| summary.tallies.iter().map(of).sum::<u64>();
     let (written, dropped, lost) = (sum(|t| t.written), sum(|t| t.dropped), sum(|t| t.waiting));
     if let Some(replaced) = summary.replaced {
@@ -177,7 +186,7 @@ fn summary(summary: Summary, quiet: bool) -> Result<Exit, CliError> {
         ))
         .with_hint("make room or repair the disk before the next start"));
     }
-    if !quiet || dropped > 0 {
+    if !args.quiet || dropped > 0 {
         let mut text = format!("{} written", counted(written, "record"));
         let records = |count| counted(count, "record");
         for (count, what) in [
@@ -189,6 +198,9 @@ fn summary(summary: Summary, quiet: bool) -> Result<Exit, CliError> {
                 text.push_str(", ");
                 text.push_str(&what);
             }
+        }
+        if summary.bad_lines > 0 && args.verbose == 0 {
+            text.push_str("; hint: -v tells each");
         }
         say(TOOL, &text);
     }
@@ -292,6 +304,16 @@ fn stop_on_signals(stop: &Stop) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_the_metrics_has_a_host_and_a_port() {
+        for text in ["0.0.0.0:9400", "[::1]:0", "node-1:80"] {
+            assert_eq!(host_and_port(text).as_deref(), Ok(text));
+        }
+        for text in ["", "9400", ":9400", "h:", "h:x", "h:70000"] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_setting_has_the_type_that_json_gives_it() {

@@ -8,11 +8,15 @@
 
 use serde_json::value::RawValue;
 
-use super::shape::may_be_null;
+use super::shape::{may_be_null, names_lane};
 use crate::record::{FieldKind, Stream, Text, entries};
 
 /// Times that a record can have, Unix seconds; what is outside is no time, and would make an hour of its own.
 const LAST_TIME: f64 = 1e11;
+
+/// How far the end of a phase may lie before its start: a time rounded to whole seconds, or a clock that was
+/// set right meanwhile. What is further back is another time, or none.
+pub(super) const ROUNDING_S: f64 = 1.0;
 
 /// Keys of an engine in a topology record.
 const ENGINE_KEYS: [&str; 5] = ["addr", "worker_type", "engine_rank", "gpus", "gpu_uuids"];
@@ -44,6 +48,16 @@ pub enum Wrong {
         wanted: &'static str,
         /// The beginning of what is there.
         found: String,
+    },
+    /// A phase that ends before it begins.
+    #[error("{stream}: \"t1\" is {t1}, before \"t0\", which is {t0}; hint: \"t1\" of an open phase is -1.0")]
+    Backwards {
+        /// Of which stream.
+        stream: Stream,
+        /// Its start, Unix seconds.
+        t0: f64,
+        /// Its end, Unix seconds.
+        t1: f64,
     },
     /// A time that no record has.
     #[error("{stream}: {key:?} is {found}, which is no time in Unix seconds{}", milliseconds(found))]
@@ -105,7 +119,13 @@ pub(super) fn rewrite(stream: Stream, object: &Entries<'_>, out: &mut Vec<u8>) -
             }
             FieldKind::Int => {
                 let value = integer(raw).ok_or_else(|| wrong("a whole number of 64 bits"))?;
+                if value < 0 && names_lane(stream, name) {
+                    return Err(wrong("the index of a GPU, from 0"));
+                }
                 out.extend_from_slice(value.to_string().as_bytes());
+            }
+            FieldKind::Text if raw == "\"\"" && names_lane(stream, name) => {
+                return Err(wrong("the name of a node"));
             }
             FieldKind::Text if raw.starts_with('"') => out.extend_from_slice(raw.as_bytes()),
             FieldKind::Text => return Err(wrong("text")),
@@ -134,6 +154,11 @@ pub(super) fn rewrite(stream: Stream, object: &Entries<'_>, out: &mut Vec<u8>) -
                 _ => compact(raw, out),
             },
         }
+    }
+    if let (Some(t0), Some(t1)) = (start, end)
+        && t1 < t0 - ROUNDING_S
+    {
+        return Err(Wrong::Backwards { stream, t0, t1 });
     }
     let known = |key: &str| key == "stream" || stream.fields().iter().any(|field| field.name == key);
     for (key, raw) in object.iter().filter(|(key, _)| !known(key)) {
@@ -329,6 +354,38 @@ mod tests {
         ] {
             let error = check(stream, text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_the_lane_of_nobody_is_no_record() {
+        for (stream, text) in [
+            (Stream::GpuUtil, r#"{"ts":1,"node":"n","gpu":0,"util":1,"mem_mb":1,"power_w":1}"#),
+            (Stream::GpuProcesses, r#"{"ts":1,"node":"n","gpu":0,"pid":1,"name":"p","mem_mb":1}"#),
+        ] {
+            assert!(check(stream, text).is_ok());
+            let error = check(stream, &text.replace(r#""gpu":0"#, r#""gpu":-1"#)).unwrap_err();
+            assert!(error.contains("\"gpu\" is -1, and must be the index of a GPU"), "{error}");
+            let error = check(stream, &text.replace(r#""n""#, r#"""#)).unwrap_err();
+            assert!(error.contains("the name of a node"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_phase_that_ends_before_it_begins_is_no_record() {
+        let phase = |t1: &str| {
+            let text = format!(
+                r#"{{"name":"a","t0":1769907598.5,"t1":{t1},"node":"n","gpus":[0],"rank":0,"role":"train"}}"#
+            );
+            check(Stream::Phases, &text)
+        };
+        assert!(phase("1769907598").is_ok() && phase("-1").is_ok());
+        for t1 in ["1", "0", "1769907590.25"] {
+            let error = phase(t1).unwrap_err();
+            assert!(
+                error.contains(&format!("\"t1\" is {t1}, before \"t0\", which is 1769907598.5")),
+                "{error}"
+            );
         }
     }
 

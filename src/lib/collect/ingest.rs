@@ -8,7 +8,7 @@ use super::Tell;
 use super::buffer::{Buffer, STREAMS, State};
 use super::latest::Latest;
 use super::line::{Bad, Read, Reader};
-use super::notice::{Limiter, Notice};
+use super::notice::{Each, Limiter, Notice};
 use super::split::{Piece, Splitter};
 use crate::record::Stream;
 
@@ -40,6 +40,8 @@ pub(super) struct Ingest {
 /// What is said seldom.
 struct Quiet {
     bad: Limiter,
+    /// In place of `bad` where every bad line is to be told.
+    each_bad: Option<Each>,
     left_out: Limiter,
     dropped: [(u64, Limiter); STREAMS],
 }
@@ -50,9 +52,15 @@ impl Ingest {
         latest: Option<Arc<Mutex<Latest>>>,
         counters: Arc<Counters>,
         tell: Tell,
+        each_bad_line: bool,
     ) -> Self {
         let dropped = std::array::from_fn(|_| (0, Limiter::new()));
-        let quiet = Quiet { bad: Limiter::new(), left_out: Limiter::new(), dropped };
+        let quiet = Quiet {
+            bad: Limiter::new(),
+            each_bad: each_bad_line.then(Each::new),
+            left_out: Limiter::new(),
+            dropped,
+        };
         Self { buffer, latest, counters, reader: Reader::new(), waiting: 0, quiet, tell }
     }
 
@@ -129,7 +137,12 @@ impl Ingest {
 
 impl Quiet {
     fn bad(&mut self, source: &str, line: u64, bad: &Bad, tell: &Tell) {
-        if let Some(unsaid) = self.bad.ask(Instant::now(), 1) {
+        let now = Instant::now();
+        let unsaid = match &mut self.each_bad {
+            Some(each) => each.ask(now),
+            None => self.bad.ask(now, 1),
+        };
+        if let Some(unsaid) = unsaid {
             tell(Notice::Bad { source: source.to_owned(), line, reason: bad.to_string(), unsaid });
         }
     }

@@ -148,7 +148,7 @@ impl Reader {
         }
         let stream: Stream = name.parse()?;
         self.out.clear();
-        let done = rewrite(stream, &object, &mut self.out)?;
+        let done = rewrite(stream, &object, &mut self.out).map_err(|wrong| as_said(wrong, text))?;
         let body = self.out.get(1..).unwrap_or_default();
         let shape = self.shapes.iter().find(|shape| shape.stream == stream).ok_or(Bad::NoStream)?;
         let seen = shape.read(body);
@@ -163,6 +163,22 @@ impl Reader {
             left_out: done.left_out,
         }))
     }
+}
+
+/// The same with the word that the producer sent where strict JSON has only null for it.
+fn as_said(mut wrong: Wrong, text: &str) -> Wrong {
+    if let Wrong::Value { key, found, .. } = &mut wrong
+        && found == "null"
+        && let Some((_, rest)) = text.rsplit_once(&format!("\"{key}\""))
+        && let Some(value) = rest.trim_ascii_start().strip_prefix(':')
+    {
+        let value = value.trim_ascii_start();
+        if let Some(word) = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| value.starts_with(word))
+        {
+            word.clone_into(found);
+        }
+    }
+    wrong
 }
 
 /// What a record of `stream` says about lanes if no bytes of it do.
@@ -287,7 +303,9 @@ mod tests {
             (b"{\"ts\":1}", "no \"stream\""),
             (b"{\"stream\":1}", "no \"stream\""),
             (b"{\"stream\":\"gpus\"}", "unknown stream \"gpus\""),
-            (b"{\"stream\":\"data_buffer\",\"ts\":NaN,\"length\":1}", "\"ts\" is null"),
+            (b"{\"stream\":\"data_buffer\",\"ts\":NaN,\"length\":1}", "\"ts\" is NaN"),
+            (b"{\"stream\":\"data_buffer\",\"ts\":1,\"length\": -Infinity}", "\"length\" is -Infinity"),
+            (b"{\"stream\":\"data_buffer\",\"ts\":1,\"length\":null}", "\"length\" is null"),
             (b"{\"stream\":\"data_buffer\",\"ts\":1,\"length\":1}\0", "not one JSON object"),
         ] {
             let error = reader.read(line).unwrap_err().to_string();

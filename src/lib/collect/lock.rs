@@ -228,6 +228,14 @@ impl Lock {
         }
     }
 
+    /// Gives it back when nothing was collected under it. After a holder that was killed the file still
+    /// names nobody who ended in order, so that the next start says whose work it goes on with.
+    pub(super) fn give_back(self) {
+        if self.after_order {
+            self.release();
+        }
+    }
+
     fn write(&mut self) -> io::Result<()> {
         self.me.heartbeat = now();
         let mut text = serde_json::to_vec(&self.me)?;

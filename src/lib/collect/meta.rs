@@ -1,8 +1,9 @@
 //! `meta.json`: what the run says about itself.
 //!
-//! A collector that starts in order begins an attempt: `start_ts` is then. One that starts again after it was
-//! killed goes on with the attempt that it was collecting. A training process that sends a `meta`
-//! record knows better than both. Settings join those that are there, so that several may tell a part.
+//! `start_ts` is when the newest attempt of the job began. The start of a collector is no attempt's: the time
+//! that is there stays however often collectors come and go, and now is taken only where there is none. Only
+//! a training process that sends a `meta` record begins another attempt. Settings join those that are
+//! there, so that several may tell a part.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,7 @@ pub(super) struct Known {
     pub folder_name: String,
     /// Settings that were given.
     pub args: Map<String, Value>,
-    /// When this attempt began if it begins now; `None` when it goes on.
-    pub start_ts: Option<f64>,
-    /// When the collector started.
+    /// When the collector started: the start of the attempt if nobody has told another.
     pub now: f64,
 }
 
@@ -64,7 +63,7 @@ impl Meta {
         };
         let name = known.run_name.map(Value::String);
         let name = name.or_else(|| old.remove("run_name").filter(Value::is_string));
-        let start = known.start_ts.or_else(|| old.get("start_ts").and_then(Value::as_f64));
+        let start = old.get("start_ts").and_then(Value::as_f64);
         let args = match old.remove("args") {
             Some(Value::Object(args)) => args,
             _ => Map::new(),
@@ -122,8 +121,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn known(start_ts: Option<f64>) -> Known {
-        Known { folder_name: "folder".to_owned(), start_ts, now: 7.0, ..Known::default() }
+    fn known(now: f64) -> Known {
+        Known { folder_name: "folder".to_owned(), now, ..Known::default() }
     }
 
     fn read(folder: &Path) -> String {
@@ -134,7 +133,7 @@ mod tests {
     fn a_first_document_has_every_key_of_the_format() {
         let folder = tempfile::tempdir().unwrap();
         let args = json!({"colocate": true, "n": 8}).as_object().unwrap().clone();
-        let (mut meta, wrong) = Meta::open(folder.path(), Known { args, ..known(Some(1769906850.5)) }, false);
+        let (mut meta, wrong) = Meta::open(folder.path(), Known { args, ..known(1769906850.5) }, false);
         meta.write().unwrap();
         assert_eq!(wrong, None);
         assert_eq!(
@@ -152,7 +151,7 @@ mod tests {
         )
         .unwrap();
         let args = json!({"b": 3}).as_object().unwrap().clone();
-        let (mut meta, _) = Meta::open(folder.path(), Known { args, ..known(None) }, false);
+        let (mut meta, _) = Meta::open(folder.path(), Known { args, ..known(7.0) }, false);
         meta.apply(MetaRecord {
             args: json!({"c": "x"}).as_object().unwrap().clone(),
             ..MetaRecord::default()
@@ -171,10 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn a_new_attempt_begins_now_and_one_that_goes_on_does_not() {
+    fn a_start_that_is_there_stays_until_a_training_process_tells_another() {
         let folder = tempfile::tempdir().unwrap();
-        for (start, want) in [(None, 7.0), (Some(8.0), 8.0), (None, 8.0), (Some(9.0), 9.0)] {
-            let (mut meta, _) = Meta::open(folder.path(), known(start), false);
+        for (now, told, want) in
+            [(7.0, None, 7.0), (8.0, None, 7.0), (9.0, Some(8.5), 8.5), (10.0, None, 8.5)]
+        {
+            let run_name = Some(format!("named at {now}"));
+            let (mut meta, _) = Meta::open(folder.path(), Known { run_name, ..known(now) }, false);
+            meta.apply(MetaRecord { start_ts: told, ..MetaRecord::default() });
             meta.write().unwrap();
             let text: Value = serde_json::from_str(&read(folder.path())).unwrap();
             assert_eq!(text["start_ts"], want);
@@ -185,7 +188,7 @@ mod tests {
     fn a_document_that_is_none_is_told_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(NAME), "{\"run_name\": ").unwrap();
-        let (mut meta, wrong) = Meta::open(folder.path(), known(None), false);
+        let (mut meta, wrong) = Meta::open(folder.path(), known(7.0), false);
         assert!(wrong.unwrap().contains("EOF"));
         meta.write().unwrap();
         assert!(read(folder.path()).contains("\"start_ts\": 7.0"));

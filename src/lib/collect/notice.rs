@@ -232,6 +232,37 @@ impl Limiter {
     }
 }
 
+/// Notices of one kind that are told of in a second when each is wanted: more than anybody reads, and half of
+/// what may wait for stderr.
+const EACH: u32 = 500;
+
+/// Lets each notice through, up to a number a second.
+#[derive(Debug)]
+pub(super) struct Each {
+    since: Option<Instant>,
+    said: u32,
+    unsaid: u64,
+}
+
+impl Each {
+    pub(super) const fn new() -> Self {
+        Self { since: None, said: 0, unsaid: 0 }
+    }
+
+    /// Whether one may be said now; if so, how many before it were not.
+    pub(super) fn ask(&mut self, now: Instant) -> Option<u64> {
+        if self.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
+            (self.since, self.said) = (Some(now), 0);
+        }
+        if self.said >= EACH {
+            self.unsaid += 1;
+            return None;
+        }
+        self.said += 1;
+        Some(std::mem::take(&mut self.unsaid))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,6 +279,16 @@ mod tests {
         assert_eq!(ask(20), Some(1));
         // After a rest in which nothing was held back it is fresh.
         assert_eq!((0..7).map(|_| ask(40)).filter(Option::is_some).count(), BURST as usize);
+    }
+
+    #[test]
+    fn each_is_said_up_to_a_number_a_second() {
+        let mut each = Each::new();
+        let start = Instant::now();
+        let said = (0..EACH + 3).filter(|_| each.ask(start).is_some()).count();
+        assert_eq!(said, EACH as usize);
+        assert_eq!(each.ask(start + Duration::from_secs(1)), Some(3));
+        assert_eq!(each.ask(start + Duration::from_secs(1)), Some(0));
     }
 
     #[test]

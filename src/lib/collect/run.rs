@@ -48,6 +48,8 @@ pub struct Settings {
     pub folder_name: String,
     /// Settings of the run that are given.
     pub args: Map<String, Value>,
+    /// Whether every bad line is told (up to some hundreds a second), not the first few of many.
+    pub each_bad_line: bool,
     /// `HOST:PORT` of the latest values.
     pub metrics_listen: Option<String>,
 }
@@ -157,6 +159,23 @@ impl Collector {
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         raise_descriptors();
         let lock = Lock::take(path)?;
+        match Self::bind(&settings, &tell) {
+            Ok((listeners, metrics)) => {
+                if !lock.after_order {
+                    tell(Notice::Resumed);
+                }
+                Ok(Self { settings, lock, listeners, metrics, tell })
+            }
+            Err(error) => {
+                lock.give_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Binds the addresses, the lock held: whoever asks for those of a run that is collected already is to
+    /// hear that, not that its socket is taken.
+    fn bind(settings: &Settings, tell: &Tell) -> Result<(Vec<Listener>, Option<TcpListener>), CollectError> {
         let mut listeners = Vec::new();
         for address in &settings.listen {
             let failed = |source| CollectError::Listen { address: address.to_string(), source };
@@ -174,10 +193,7 @@ impl Collector {
             }
             None => None,
         };
-        if !lock.after_order {
-            tell(Notice::Resumed);
-        }
-        Ok(Self { settings, lock, listeners, metrics, tell })
+        Ok((listeners, metrics))
     }
 
     /// Collects until `stop` says so or, without addresses, until stdin ends. Flushes at the end.
@@ -196,12 +212,22 @@ impl Collector {
                 let (tallies, memory) = (buffer.tallies(), buffer.memory());
                 page(&Shown { values: &values, tallies, counters: &counters, memory })
             });
-            serving.map_err(|source| CollectError::System { what: "no thread for the metrics", source })?;
+            if let Err(source) = serving {
+                lock.give_back();
+                return Err(CollectError::System { what: "no thread for the metrics", source });
+            }
         }
-        let writer = open_writer(&settings, &lock, &buffer, &counters, &tell)?;
+        let writer = match open_writer(&settings, &buffer, &counters, &tell) {
+            Ok(writer) => writer,
+            Err(error) => {
+                lock.give_back();
+                return Err(error);
+            }
+        };
         let heart = Heart::start(lock, Arc::clone(&buffer), stop.clone())?;
         let writing = spawn("writer", move || writer.run())?;
-        let mut ingest = Ingest::new(Arc::clone(&buffer), latest, Arc::clone(&counters), Arc::clone(&tell));
+        let (each, told) = (settings.each_bad_line, Arc::clone(&tell));
+        let mut ingest = Ingest::new(Arc::clone(&buffer), latest, Arc::clone(&counters), told, each);
         let mut sources = Sources::new(listeners, settings.stdin, Arc::clone(&counters), tell);
         let read = sources.run(&mut ingest, stop.reader.as_raw_fd(), || writing.is_finished());
         drop(sources);
@@ -224,7 +250,6 @@ impl Collector {
 
 fn open_writer(
     settings: &Settings,
-    lock: &Lock,
     buffer: &Arc<Buffer>,
     counters: &Arc<Counters>,
     tell: &Tell,
@@ -234,7 +259,6 @@ fn open_writer(
         run_name: settings.run_name.clone(),
         folder_name: settings.folder_name.clone(),
         args: settings.args.clone(),
-        start_ts: lock.after_order.then(now),
         now: now(),
     };
     let (meta, wrong) = Meta::open(&dashboard, known, sync);

@@ -55,6 +55,7 @@ struct Part {
     key: Vec<u8>,
     kind: FieldKind,
     nullable: bool,
+    names_lane: bool,
     time: Time,
 }
 
@@ -85,6 +86,13 @@ pub(super) fn may_be_null(stream: Stream, name: &str) -> bool {
     }
 }
 
+/// Whether `name` of `stream` says whose GPU the record is about, so that a negative index or an empty name
+/// would make a lane of nobody.
+pub(super) fn names_lane(stream: Stream, name: &str) -> bool {
+    matches!(stream, Stream::GpuUtil | Stream::GpuProcesses | Stream::GpuHealth)
+        && matches!(name, "node" | "gpu")
+}
+
 /// The shapes of every stream, and those of the names that are accepted beside them.
 pub(super) fn shapes() -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Stream::ALL
@@ -109,6 +117,7 @@ impl Shape {
                 key: format!("{}\"{}\":", if index == 0 { "" } else { "," }, field.name).into_bytes(),
                 kind: field.kind,
                 nullable: may_be_null(stream, field.name),
+                names_lane: names_lane(stream, field.name),
                 time: match field.name {
                     "ts" | "t0" => Time::Start,
                     "t1" => Time::End,
@@ -142,10 +151,17 @@ impl Shape {
         for (index, part) in self.fields.iter().enumerate() {
             let rest = body.get(at..)?.strip_prefix(part.key.as_slice())?;
             let start = body.len() - rest.len();
+            if part.names_lane && (rest.starts_with(b"-") || rest.starts_with(b"\"\"")) {
+                return None;
+            }
             let length = match part.kind {
                 FieldKind::Float if part.time == Time::End && is_open(rest) => open_length(rest),
                 FieldKind::Float if part.time != Time::No => {
                     let (seconds, length) = seconds(rest)?;
+                    // A phase that seems to end before it begins.
+                    if part.time == Time::End && seconds < time {
+                        return None;
+                    }
                     time = seconds;
                     length
                 }
@@ -371,6 +387,8 @@ mod tests {
             ("\"n\"", "\"\\n\""),
             ("\"n\"", "\"é\""),
             ("\"n\"", "null"),
+            ("\"n\"", "\"\""),
+            ("\"gpu\":3", "\"gpu\":-3"),
             ("20", "20.0"),
             ("20", "null"),
             ("300}", "300}}"),
