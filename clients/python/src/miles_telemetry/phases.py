@@ -134,9 +134,12 @@ class PhaseSink:
         if self._put is None:
             return
         try:
-            pid, who = self._open.pop((name, t0), None) or (os.getpid(), self._identify())
-            if pid != os.getpid():
-                return
+            if (name, t0) in self._open:
+                pid, who = self._open.pop((name, t0))
+                if pid != os.getpid():
+                    return
+            else:
+                who = self._identify()
             self._put(_closing(str(name), float(t0), float(t1), who))
         except Exception:  # never into the training loop
             pass
