@@ -134,12 +134,10 @@ class PhaseSink:
         if self._put is None:
             return
         try:
-            if (name, t0) in self._open:
-                pid, who = self._open.pop((name, t0))
-                if pid != os.getpid():
-                    return
-            else:
-                who = self._identify()
+            begun = self._open.pop((name, t0), None)
+            if begun is not None and begun[0] != os.getpid():
+                return
+            who = self._identify() if begun is None else begun[1]
             self._put(_closing(str(name), float(t0), float(t1), who))
         except Exception:  # never into the training loop
             pass
