@@ -77,10 +77,14 @@ def configure(
     rank: int | None = None,
 ) -> Telemetry:
     """Says who the process is, and where the collector is if not where MILES_COLLECT says. Call it before the rest: a
-    phase that was begun before ends as what it began as."""
+    phase that was begun before ends as what it began as. Called again, the former connection is shared, or ended in the
+    background if it led elsewhere."""
     global _default
-    _default = Telemetry(address, role=role, node=node, gpus=gpus, rank=rank)
-    return _default
+    made = Telemetry(address, role=role, node=node, gpus=gpus, rank=rank)
+    if _default is not None:
+        made.replace(_default)
+    _default = made
+    return made
 
 
 def phase(name: str) -> Phase:

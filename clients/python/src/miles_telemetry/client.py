@@ -74,6 +74,18 @@ class Telemetry:
         """Whether records go anywhere."""
         return self._put is not None
 
+    def replace(self, before: Telemetry) -> None:
+        """Takes the place of another: shares its connection where the collector is the same, else ends it in the background
+        after what it has queued. Nothing may have been told to this one yet."""
+        old, new = before._emitter, self._emitter
+        if old is None:
+            return
+        if new is not None and not old.is_closed and old.address.target == new.address.target:
+            self._emitter, self._put = old, old.put
+            self.trajectories = before.trajectories
+        else:
+            old.retire(new)
+
     # ---- phases
 
     def begin(self, name: str, t0: float | None = None) -> Phase:

@@ -18,7 +18,7 @@ import time
 import weakref
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from .link import Address, Link
 from .values import Record, encode
@@ -40,6 +40,8 @@ RETRY_S: Final = 0.05
 """At the end of the process, the time between two attempts to connect."""
 EXIT_TIMEOUT_S: Final = 2.0
 """How long the end of the process waits for what is queued."""
+RETIRE_S: Final = 30.0
+"""How long an emitter that was replaced goes on sending what it has; nobody waits for it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Emitter:
     _thread: threading.Thread | None
     _idle: bool
     _busy: bool
+    _give_up_at: float
     _told: _Told
 
     def __init__(
@@ -83,13 +86,20 @@ class Emitter:
         self._linger_s = linger_s
         self._exit_timeout_s = exit_timeout_s
         self._closed = False
+        self._heir: Emitter | None = None
         self._start_anew()
         _alive.append(weakref.ref(self, _alive.remove))
 
     def put(self, record: Record) -> None:
         """Queues a record; it belongs to the emitter from then on."""
         if self._closed:
-            next(self._drops)
+            heir = self._heir
+            while heir is not None and heir._closed:
+                heir = heir._heir
+            if heir is not None:
+                heir.put(record)
+            else:
+                next(self._drops)
             return
         queue = self._queue
         if len(queue) >= self._max_queued:
@@ -118,9 +128,11 @@ class Emitter:
 
     def close(self, timeout_s: float | None = None) -> None:
         """Sends what is queued, for `timeout_s` at most (default: the emitter's exit timeout), and ends the thread."""
-        if self._closed:
+        give_up_at = time.monotonic() + (self._exit_timeout_s if timeout_s is None else timeout_s)
+        if self._closed and self._thread is None and not self._queue:
             return
-        self._give_up_at = time.monotonic() + (self._exit_timeout_s if timeout_s is None else timeout_s)
+        # Closed already when it was replaced: what it still sends is waited for no longer than this.
+        self._give_up_at = min(self._give_up_at, give_up_at)
         self._closed = True
         thread = self._thread
         if thread is None or not thread.is_alive():
@@ -134,6 +146,22 @@ class Emitter:
         if thread is not None and thread.is_alive():
             # Stuck in a system call, looking a host name up perhaps; it is a daemon and ends with the process.
             self._told.warn("end", "%d records were not sent to %s in time", self.stats().queued, self.address.text)
+
+    def retire(self, heir: Emitter | None) -> None:
+        """Ends it without waiting: its thread sends what is queued, for a bounded time. What is put from now on, as by a
+        phase that was begun before, is the heir's."""
+        self._heir = heir
+        if self._closed:
+            return
+        self._give_up_at = time.monotonic() + RETIRE_S
+        self._closed = True
+        if self._queue or self._thread is not None:
+            self._wake()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no records of its own any more."""
+        return self._closed
 
     def stats(self) -> Stats:
         """Counts so far."""
@@ -153,6 +181,7 @@ class Emitter:
         self._alarm.acquire()
         self._starting = threading.Lock()
         self._thread = None
+        self._finalizer: Any = None
         # True: the next put has to wake or start the thread.
         self._idle = True
         self._busy = False
@@ -173,7 +202,7 @@ class Emitter:
 
     def _wake(self) -> None:
         thread = self._thread
-        if thread is None or not thread.is_alive():
+        if thread is None or not (thread.is_alive() or self._closed):
             self._start_thread()
         _release(self._alarm)
 
@@ -187,7 +216,7 @@ class Emitter:
             thread = threading.Thread(target=self._run, name="miles-telemetry", daemon=True)
             self._thread = thread
             thread.start()
-            _at_process_end(self)
+            self._finalizer = _at_process_end(self)
         except Exception as error:  # "can't start new thread": the records stay queued, the next put tries again
             self._thread = None
             self._idle = True
@@ -317,6 +346,8 @@ class Emitter:
             self._told.warn("end", "%d records were not sent to %s before the end", lost, self.address.text)
         self._link.close()
         self._busy = False
+        if self._finalizer is not None:
+            self._finalizer.cancel()
 
     # ---- telling
 
@@ -402,11 +433,10 @@ def _close_all() -> None:
             pass
 
 
-def _at_process_end(emitter: Emitter) -> None:
-    """A child of multiprocessing ends by `os._exit`, which runs its finalizers and nothing of atexit."""
+def _at_process_end(emitter: Emitter) -> Any:
+    """A child of multiprocessing ends by `os._exit`, which runs its finalizers and nothing of atexit. None without it."""
     util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.Finalize(None, emitter.close, exitpriority=-100)
+    return None if util is None else util.Finalize(None, emitter.close, exitpriority=-100)
 
 
 atexit.register(_close_all)

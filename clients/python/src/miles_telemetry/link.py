@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 # A collector in another rack answers in milliseconds; a host that is gone answers never.
@@ -70,6 +70,11 @@ class Address:
                 return cls(text, host=host, port=port)
         raise AddressError(f"{text!r} is no address; write tcp://host:port or unix:/path/to/socket")
 
+    @property
+    def target(self) -> tuple[str, int, str]:
+        """What it leads to, however it was written."""
+        return self.host, self.port, self.path
+
     def connect(self, timeout_s: float) -> socket.socket:
         """A connected socket, or OSError."""
         if self.path:
@@ -82,7 +87,8 @@ class Address:
                 raise
             return unix
         # Bytes need no codec, which a child forked in the middle of its import would never have.
-        tcp = socket.create_connection((self.host.encode("ascii"), self.port), timeout=timeout_s)
+        host: Any = self.host.encode("ascii")
+        tcp = socket.create_connection((host, self.port), timeout=timeout_s)
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return tcp
 

@@ -134,9 +134,10 @@ class PhaseSink:
         if self._put is None:
             return
         try:
-            pid, who = self._open.pop((name, t0), None) or (os.getpid(), self._identify())
-            if pid != os.getpid():
+            begun = self._open.pop((name, t0), None)
+            if begun is not None and begun[0] != os.getpid():
                 return
+            who = self._identify() if begun is None else begun[1]
             self._put(_closing(str(name), float(t0), float(t1), who))
         except Exception:  # never into the training loop
             pass
