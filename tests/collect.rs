@@ -202,10 +202,18 @@ fn meta_is_what_the_arguments_and_the_training_process_say() {
     let second = meta(run.path());
     let args = json!({"colocate": false, "n_samples_per_prompt": 8, "note": "a=b", "wandb_run_id": "w"});
     assert_eq!((&second["run_name"], &second["args"]), (&json!("job"), &args));
-    assert!(second["start_ts"].as_f64() > first["start_ts"].as_f64(), "a start in order is a new attempt");
-    // After a kill the attempt goes on.
+    assert_eq!(second["start_ts"], first["start_ts"], "the start of a collector is no attempt's");
+    let job = r#"{"stream":"meta","start_ts":1769907000.5,"args":{"seed":12345678901234567890123}}"#;
+    assert_eq!(
+        collect(run.path(), &["--arg", "f=-98765432109876543210.0"], text(&[job])).status.code(),
+        Some(0)
+    );
+    // Neither an end in order nor a kill changes what the job said.
     Collector::start(run.path(), &[]).kill();
     let third = meta(run.path());
+    assert_eq!(third["start_ts"], 1769907000.5);
+    let written = fs::read_to_string(run.path().join("dashboard/meta.json")).unwrap();
+    assert!(written.contains("\"seed\": 12345678901234567890123"), "{written}");
     Collector::start(run.path(), &[]).end_well();
     assert_eq!(meta(run.path())["start_ts"], third["start_ts"]);
     assert_eq!(fs::read_dir(run.path().join("dashboard")).unwrap().count(), 2, "the lock and meta.json");
@@ -240,10 +248,42 @@ fn bad_lines_are_told_with_source_and_number_and_stop_nothing() {
         assert!(found, "line {line}: {reason}\n{said}");
     }
     // The others are too many at once to be told one by one, but all are counted.
-    assert!(said.contains("3 records written, 7 bad lines left out"), "{said}");
+    assert!(said.contains("3 records written, 7 bad lines left out; hint: -v tells each"), "{said}");
     let mut lengths = lengths(run.path());
     lengths.sort_unstable();
     assert_eq!(lengths, [1, 2, 3]);
+}
+
+#[test]
+fn each_bad_line_is_told_on_demand() {
+    let run = folder();
+    let ended = collect(run.path(), &["-v"], "x\n".repeat(100));
+    assert!((1..=100).all(|n| ended.stderr.contains(&format!("stdin line {n}: "))), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("100 bad lines left out\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_trace_of_a_kill() {
+    let run = folder();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (plain, url) =
+        (taken.local_addr().unwrap().to_string(), format!("tcp://{}", taken.local_addr().unwrap()));
+    for args in [["--listen", &url], ["--metrics-listen", &plain]] {
+        let ended = collect(run.path(), &args, "");
+        assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+        let ended = collect(run.path(), &[], "");
+        assert_eq!(
+            (ended.status.code(), ended.stderr.contains("killed")),
+            (Some(0), false),
+            "{}",
+            ended.stderr
+        );
+    }
+    assert_eq!(collect(run.path(), &["--metrics-listen", "9400"], "").status.code(), Some(64));
+    // After a kill a failed start hides nothing.
+    Collector::start(run.path(), &[]).kill();
+    assert_eq!(collect(run.path(), &["--listen", &url], "").status.code(), Some(2));
+    assert!(collect(run.path(), &[], "").stderr.contains("going on where a collector was killed"));
 }
 
 #[test]
@@ -380,7 +420,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (&["--listen", "7700"][..], 64, "tcp://HOST:PORT"),
         (&["--listen", &busy], 2, "in use"),
         (&["--listen", "unix:/no/such/folder/s"], 2, "No such file"),
-        (&["--metrics-listen", "nowhere"], 2, "nowhere"),
+        (&["--metrics-listen", "nowhere"], 64, "nowhere"),
         (&["--flush-interval", "0"], 64, "--flush-interval"),
         (&["--max-buffered", "0"], 64, "--max-buffered"),
         (&["--arg", "novalue"], 64, "KEY=VALUE"),

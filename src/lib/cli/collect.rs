@@ -11,13 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use serde_json::{Map, Value};
 
 use super::common::looks_like_run;
 use super::context::say;
 use super::exit::{CliError, Exit};
 use crate::collect::{
-    Address, CollectError, Collector, LockError, Notice, Settings, Stop, Summary, Tell, Weight,
+    Address, CollectError, Collector, LockError, Notice, Settings, Stop, Summary, Tell, Weight, Written,
 };
 use crate::record::Stream;
 use crate::telemetry::{DASHBOARD, counted};
@@ -74,7 +73,7 @@ pub struct CollectArgs {
     pub run_name: Option<String>,
     /// A setting of the job for args in meta.json; VALUE is JSON, or text if it is not; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = argument)]
-    pub arg: Vec<(String, Value)>,
+    pub arg: Vec<(String, Written)>,
     /// Serve the latest values as Prometheus text at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     pub metrics_listen: Option<String>,
@@ -87,12 +86,12 @@ pub struct CollectArgs {
 }
 
 /// `KEY=VALUE`, with the value typed as JSON types it.
-fn argument(text: &str) -> Result<(String, Value), String> {
+fn argument(text: &str) -> Result<(String, Written), String> {
     let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
     if key.is_empty() {
         return Err("the key is empty".to_owned());
     }
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    let value = Written::parse(value).unwrap_or_else(|_| Written::text(value));
     Ok((key.to_owned(), value))
 }
 
@@ -144,7 +143,7 @@ fn settings(args: &CollectArgs) -> Result<Settings, CliError> {
         fsync: args.fsync,
         run_name: args.run_name.clone(),
         folder_name: name.to_string_lossy().into_owned(),
-        args: args.arg.iter().cloned().collect::<Map<_, _>>(),
+        args: args.arg.clone(),
         metrics_listen: args.metrics_listen.clone(),
         each_bad_line: args.verbose > 0,
     })
@@ -324,10 +323,11 @@ mod tests {
             ("id=\"8\"", serde_json::json!("8")),
             ("list=[1,2]", serde_json::json!([1, 2])),
             ("empty=", serde_json::json!("")),
-            ("x=null", Value::Null),
+            ("x=null", serde_json::Value::Null),
         ] {
-            assert_eq!(argument(text).unwrap().1, value, "{text}");
+            assert_eq!(argument(text).unwrap().1.get(), value.to_string(), "{text}");
         }
+        assert_eq!(argument("n=12345678901234567890123").unwrap().1.get(), "12345678901234567890123");
         assert!(argument("n").is_err() && argument("=1").is_err());
     }
 }

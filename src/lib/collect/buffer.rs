@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::chunk::Chunk;
 use super::line::{Lane, MetaRecord, Ready};
+use super::meta::join;
 use super::shape::Hour;
 use crate::record::Stream;
 
@@ -295,7 +296,7 @@ impl State {
         let heard = self.meta.get_or_insert_default();
         heard.run_name = new.run_name.or(heard.run_name.take());
         heard.start_ts = new.start_ts.or(heard.start_ts);
-        heard.args.extend(new.args);
+        join(&mut heard.args, new.args);
     }
 
     /// Drops the oldest until the bounds hold again.

@@ -366,7 +366,7 @@ mod tests {
             assert!(check(stream, text).is_ok());
             let error = check(stream, &text.replace(r#""gpu":0"#, r#""gpu":-1"#)).unwrap_err();
             assert!(error.contains("\"gpu\" is -1, and must be the index of a GPU"), "{error}");
-            let error = check(stream, &text.replace(r#""n""#, r#"""#)).unwrap_err();
+            let error = check(stream, &text.replace("\"n\"", "\"\"")).unwrap_err();
             assert!(error.contains("the name of a node"), "{error}");
         }
     }

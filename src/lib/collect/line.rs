@@ -1,9 +1,8 @@
 //! From a line as a producer sent it to the line that belongs on disk.
 
-use serde_json::{Map, Value};
-
 use super::catalog::NAMING;
 use super::check::{Wrong, rewrite};
+use super::meta::Written;
 use super::shape::{Hour, Shape, shapes};
 use crate::record::{Layout, Stream, entries, strict};
 
@@ -44,7 +43,7 @@ pub struct MetaRecord {
     /// Start of this attempt, Unix seconds.
     pub start_ts: Option<f64>,
     /// Settings of the job, which join those that are there.
-    pub args: Map<String, Value>,
+    pub args: Vec<(String, Written)>,
 }
 
 /// A line read.
@@ -187,19 +186,23 @@ fn lane_of(stream: Stream) -> Lane<'static> {
 }
 
 fn meta(text: &str) -> Result<MetaRecord, Bad> {
-    let object: Map<String, Value> = serde_json::from_str(text).map_err(|_| Bad::NotObject)?;
+    let object = Written::entries(text).map_err(|_| Bad::NotObject)?;
     let mut record = MetaRecord::default();
     for (key, value) in object {
-        match (key.as_str(), value) {
-            ("run_name", Value::String(name)) => record.run_name = Some(name),
-            ("start_ts", value) if !value.is_null() => {
-                let time = value.as_f64().filter(|time| (0.0..=1e11).contains(time));
+        let raw = value.get();
+        match key.as_str() {
+            "run_name" | "start_ts" | "args" if raw == "null" => {}
+            "run_name" => {
+                let name = serde_json::from_str(raw).map_err(|_| Bad::Meta("\"run_name\" must be text"))?;
+                record.run_name = Some(name);
+            }
+            "start_ts" => {
+                let time = raw.parse::<f64>().ok().filter(|time| (0.0..=1e11).contains(time));
                 record.start_ts = Some(time.ok_or(Bad::Meta("\"start_ts\" is no time in Unix seconds"))?);
             }
-            ("args", Value::Object(args)) => record.args = args,
-            ("args" | "run_name", Value::Null) => {}
-            ("args", _) => return Err(Bad::Meta("\"args\" must be an object")),
-            ("run_name", _) => return Err(Bad::Meta("\"run_name\" must be text")),
+            "args" => {
+                record.args = Written::entries(raw).map_err(|_| Bad::Meta("\"args\" must be an object"))?;
+            }
             // Whatever else a newer client says; the record is a message, not a line to keep.
             _ => {}
         }
@@ -288,7 +291,7 @@ mod tests {
             br#"{"stream":"meta","run_name":"r","start_ts":5,"args":{"colocate":true,"x":NaN},"new":1}"#;
         let Read::Meta(meta) = reader.read(line).unwrap() else { panic!("no meta") };
         assert_eq!((meta.run_name.as_deref(), meta.start_ts), (Some("r"), Some(5.0)));
-        assert_eq!(Value::Object(meta.args), serde_json::json!({"colocate": true, "x": null}));
+        assert_eq!(meta.args, Written::entries(r#"{"colocate":true,"x":null}"#).unwrap());
         let wrong = reader.read(br#"{"stream":"meta","args":[]}"#).unwrap_err();
         assert_eq!(wrong, Bad::Meta("\"args\" must be an object"));
     }

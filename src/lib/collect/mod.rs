@@ -44,6 +44,7 @@ pub use check::Wrong;
 pub use line::{Bad, MetaRecord};
 pub use listen::{Address, NoAddress};
 pub use lock::LockError;
+pub use meta::Written;
 pub use notice::{Notice, Weight};
 pub use run::{CollectError, Collector, Settings, Stop, Summary};
 

@@ -11,8 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::buffer::{Buffer, STREAMS, Tally};
 use super::catalog::{Catalog, Finder, scan};
 use super::disk::Files;
@@ -20,7 +18,7 @@ use super::ingest::{Counters, Ingest};
 use super::latest::Latest;
 use super::listen::{Address, Listener};
 use super::lock::{BEAT, Lock, LockError};
-use super::meta::{Known, Meta};
+use super::meta::{Known, Meta, Written};
 use super::notice::Notice;
 use super::prometheus::{Shown, page};
 use super::sources::Sources;
@@ -47,7 +45,7 @@ pub struct Settings {
     /// What it is called if nobody says it.
     pub folder_name: String,
     /// Settings of the run that are given.
-    pub args: Map<String, Value>,
+    pub args: Vec<(String, Written)>,
     /// Whether every bad line is told (up to some hundreds a second), not the first few of many.
     pub each_bad_line: bool,
     /// `HOST:PORT` of the latest values.
