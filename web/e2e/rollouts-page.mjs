@@ -1,4 +1,3 @@
-/* global document, requestAnimationFrame -- in functions that run in the page */
 // What the checks of Rollouts and Sample share: a browser, a page that reports its errors, axe, frames.
 // PAGE (or the first argument) is the address of a page: of `miles serve`, of `vite`, of `vite preview`.
 import { readFileSync } from 'node:fs';

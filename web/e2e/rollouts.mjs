@@ -1,4 +1,3 @@
-/* global document, location -- in functions that run in the page */
 // The view Rollouts in a real browser: every interaction once. `node e2e/rollouts.mjs http://127.0.0.1:7788`, of a demo run.
 import { readFileSync } from 'node:fs';
 import { accessible, base, check, finish, open, scrollFrames, shots } from './rollouts-page.mjs';

@@ -1,4 +1,3 @@
-/* global document, location -- in functions that run in the page */
 // The view Sample in a real browser. `node e2e/sample.mjs http://127.0.0.1:7788`; of a run with long samples it measures.
 import { accessible, base, check, finish, open, scrollFrames, shots } from './rollouts-page.mjs';
 

@@ -212,7 +212,7 @@ function Turns(props: { readonly turns: readonly Turn[] }): JSX.Element {
           <SearchField
             label="Search in text"
             value={query()}
-            ref={(element) => (element.dataset.search = '')}
+            ref={(element: HTMLInputElement) => (element.dataset.search = '')}
             onInput={(value) => {
               setQuery(value, { replace: true });
               setAt(0);
