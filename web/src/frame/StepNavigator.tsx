@@ -42,9 +42,9 @@ export function StepNavigator(): JSX.Element {
     { keys: [']'], what: 'next step', run: () => go(1) },
     { keys: ['s'], what: 'jump to a step', run: () => setOpen(true) },
   ]);
-  let place!: HTMLDivElement;
+  let place: HTMLDivElement | undefined;
   const outside = (event: Event): void => {
-    if (event.target instanceof Node && !place.contains(event.target)) setOpen(false);
+    if (event.target instanceof Node && place?.contains(event.target) !== true) setOpen(false);
   };
   document.addEventListener('pointerdown', outside);
   document.addEventListener('focusin', outside);
@@ -56,7 +56,7 @@ export function StepNavigator(): JSX.Element {
   return (
     <Show when={step()}>
       {(current) => (
-        <div class="f-steps" ref={place}>
+        <div class="f-steps" ref={(element) => (place = element)}>
           <IconButton label="Previous step" hint="[" disabled={!beside(-1)} onClick={() => go(-1)}>
             <Icon name="left" />
           </IconButton>

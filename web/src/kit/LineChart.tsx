@@ -137,8 +137,9 @@ export function LineChart(props: LineChartProps): JSX.Element {
     u.over.addEventListener('pointerdown', (event) => (pressed = event));
     u.over.addEventListener('click', (event) => {
       const far = pressed ? Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) : 0;
-      const { idx } = u.cursor;
-      if (far < CLICK_PIXELS && idx !== null && idx !== undefined) props.onPick?.(idx);
+      // By where it was pressed: a tap has moved no cursor before.
+      const index = u.posToIdx(event.clientX - u.over.getBoundingClientRect().left);
+      if (far < CLICK_PIXELS && u.data[0].length > 0) props.onPick?.(index);
     });
     u.over.addEventListener('dblclick', () => props.onRange?.(undefined));
     u.over.addEventListener('mouseleave', () => props.onHover?.(undefined));

@@ -115,7 +115,8 @@ export function chartOptions(look: Look): uPlot.Options {
       ...(look.group === undefined
         ? {}
         : { sync: { key: look.group, setSeries: false, scales: ['x', null] } }),
-      drag: { x: true, y: false, setScale: false, dist: 5 },
+      // It would swallow clicks, for the cursor jumps to a point; whoever listens knows a drag by its length.
+      drag: { x: true, y: false, setScale: false, dist: 5, click: () => undefined },
       points: { size: 7, width: 1.5 },
       // On the point, not beside it: what is said is of the point.
       move: (u, left, top) => [left < 0 ? left : u.valToPos(u.data[0][u.posToIdx(left)] ?? 0, 'x'), top],

@@ -83,7 +83,7 @@ export function Chart(props: {
         </span>
         <div class="m-actions">
           <IconButton
-            label={`Logarithmic axis of ${key()}`}
+            label={`Log axis of ${key()}`}
             pressed={props.state.isLog(key())}
             onClick={() => props.state.toggleLog(key())}
           >
@@ -116,11 +116,7 @@ export function Chart(props: {
           when={props.model.isThere() && !props.model.isEmpty()}
           fallback={
             <p class="m-none">
-              {props.model.isThere()
-                ? 'no points'
-                : props.model.problem() !== undefined
-                  ? `could not be loaded: ${props.model.problem()}`
-                  : ''}
+              {props.model.isThere() ? 'no points' : props.model.problem() !== undefined ? 'not loaded' : ''}
             </p>
           }
         >

@@ -35,10 +35,10 @@ export function Legend(props: {
       <section class="m-legend" aria-label="Engines">
         <Show when={isMany()}>
           <span class="m-key">
-            <i class="m-swatch" style={{ background: 'var(--series-1)' }} data-of="mean" /> mean
+            <i class="m-swatch m-of-mean" /> mean
           </span>
           <span class="m-key">
-            <i class="m-swatch" style={{ background: 'var(--series-2)' }} data-of="worst" /> worst engine
+            <i class="m-swatch m-of-worst" /> worst engine
           </span>
         </Show>
         <Show when={props.engines.length > MANY_ENGINES}>

@@ -42,7 +42,12 @@ const NO_BUBBLES: readonly Bubble[] = [];
 /** Call it in the view: its questions live as long as the view does. */
 export function createStore(): Store {
   const owner = getOwner();
-  const all = createMemo(() => categories(run.metricKeys() ?? [], run.engineMetricKeys() ?? []));
+  // `dump/*` are listed for every run without metrics, and have no point before the first step.
+  const keys = createMemo(() => {
+    const listed = run.metricKeys() ?? [];
+    return run.ids().train.length > 0 ? listed : listed.filter((key) => !key.startsWith('dump/'));
+  });
+  const all = createMemo(() => categories(keys(), run.engineMetricKeys() ?? []));
   const parts = new Map<string, Part>();
   const asked = createQuery(() => (run.capabilities()?.has_metrics === true ? api.bubbles() : null), {
     quiet: true,
