@@ -8,6 +8,7 @@ describe('axes', () => {
     const [low, high] = yExtent(0, 100, false, [null, null]);
     expect([low, high]).toEqual([-6, 106]);
     expect(yExtent(0, 0, false, [null, null])).toEqual([-1, 1]);
+    expect(yExtent(1e-6, 1.0000000000001e-6, false, [null, null])[0]).toBeCloseTo(9e-7, 12);
   });
 
   it('keep natural bounds only where the data is inside of them', () => {

@@ -69,8 +69,8 @@ export const shapeOf = (
   ]);
 
 /** The x axis without a zoom: the data, and a little room around a single point. */
-export function xExtent(min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null) return [0, 1];
+export function xExtent(min: number | undefined, max: number | undefined): [number, number] {
+  if (min === undefined || max === undefined) return [0, 1];
   return min === max ? [min - 0.5, max + 0.5] : [min, max];
 }
 
@@ -86,7 +86,9 @@ export function yExtent(
     const [low, high] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
     return [10 ** low, 10 ** (high > low ? high : low + 1)];
   }
-  const pad = min === max ? Math.abs(min) * 0.1 || 1 : (max - min) * 0.06;
+  // A smoothed constant differs in its last digits.
+  const isFlat = max - min <= 1e-9 * Math.max(Math.abs(min), Math.abs(max));
+  const pad = isFlat ? Math.abs(min) * 0.1 || 1 : (max - min) * 0.06;
   const [least, most] = always;
   return [
     least !== null && min >= least ? least : min - pad,
@@ -117,7 +119,11 @@ export function chartOptions(look: Look): uPlot.Options {
         : { sync: { key: look.group, setSeries: false, scales: ['x', null] } }),
       // It would swallow clicks, for the cursor jumps to a point; whoever listens knows a drag by its length.
       drag: { x: true, y: false, setScale: false, dist: 5, click: () => undefined },
-      points: { size: 7, width: 1.5 },
+      // Lines that stand behind have no mark where the cursor is.
+      points: {
+        size: (_, index) => (look.lines[index - 1]?.alpha === undefined ? 7 : 0),
+        width: (_, index) => (look.lines[index - 1]?.alpha === undefined ? 1.5 : 0),
+      },
       // On the point, not beside it: what is said is of the point.
       move: (u, left, top) => [left < 0 ? left : u.valToPos(u.data[0][u.posToIdx(left)] ?? 0, 'x'), top],
       y: false,
@@ -125,9 +131,10 @@ export function chartOptions(look: Look): uPlot.Options {
     scales: {
       x: {
         time: look.time,
-        range: (_, min, max) => {
+        range: (u) => {
           const shown = look.range();
-          return shown ? [shown[0], shown[1]] : xExtent(min, max);
+          // Not what uPlot proposes: it starts a single point at 0.
+          return shown ? [shown[0], shown[1]] : xExtent(u.data[0][0], u.data[0].at(-1));
         },
       },
       y: {

@@ -139,7 +139,7 @@ export function engineModel(
       const values = average() ?? (lines.length === 1 ? lines[0]?.y : undefined) ?? meanLine({ x, lines });
       const place = index ?? values.findLastIndex((value) => value !== null);
       const text = withUnit(place < 0 ? null : values[place]);
-      return lines.length > 1 ? `⌀ ${text}` : text;
+      return lines.length > 1 ? `mean ${text}` : text;
     },
     caption: (index) => format.dateTime(shown().x[index]),
     rows: (index) => {

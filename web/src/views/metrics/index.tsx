@@ -130,7 +130,7 @@ function View(): JSX.Element {
               </Button>
             </Show>
           </div>
-          <Show when={run.capabilities()?.has_metrics === false}>
+          <Show when={run.capabilities()?.has_metrics === false && state.category() === 'dump'}>
             <p class="m-banner">
               This run has no metrics stream: these are made from the dumps. Logged metrics are recorded with{' '}
               <code>--use-miles-dashboard</code>.
