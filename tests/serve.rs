@@ -209,14 +209,34 @@ fn head_tells_the_size_of_what_get_sends() {
 }
 
 #[test]
-fn the_first_page_lists_the_api() {
+fn the_first_page_is_the_view_or_says_how_to_get_it_and_lists_the_api() {
     let run = run();
     let server = Server::start(run.path(), &[]);
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert_eq!(page.header("cache-control"), Some("no-cache"));
-    assert!(page.text().contains("/api/timeline/heatmap") && page.text().contains("/api/events"));
     has_security_headers(&page);
+    // Built without Node there is no view.
+    if !page.text().contains("<script") {
+        assert!(page.text().contains("/api/timeline/heatmap") && page.text().contains("/api/events"));
+        assert!(page.text().contains("Node"), "{}", page.text());
+        return;
+    }
+    let tag = page.header("etag").unwrap();
+    assert_eq!(server.get_with("/", &[("If-None-Match", tag)]).status, 304);
+    let text = page.text();
+    let script = text.split("src=\"./").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let plain = server.get(&format!("/{script}"));
+    assert_eq!(plain.header("content-type"), Some("text/javascript; charset=utf-8"));
+    assert_eq!(plain.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    has_security_headers(&plain);
+    let packed = server.get_with(&format!("/{script}"), &[("Accept-Encoding", "gzip, br")]);
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert_eq!(packed.header("vary"), Some("accept-encoding"));
+    assert!(packed.body.len() * 2 < plain.body.len());
+    for path in ["/assets/none.js", "/assets/..%2fmeta", "/assets/", "/index.html", "/metrics"] {
+        assert_eq!(server.get(path).status, 404, "{path}");
+    }
 }
 
 #[test]

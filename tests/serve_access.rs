@@ -80,7 +80,7 @@ async fn from_elsewhere_only_the_token_opens() {
         assert_eq!(house.status(ELSEWHERE, META, &[host, (AUTHORIZATION.as_str(), value)]).await, 401);
     }
     // The events and the description are no exception, nor is the page.
-    for uri in ["/", "/api/events", "/api/openapi.json", "/api/nothing"] {
+    for uri in ["/", "/assets/index.js", "/api/events", "/api/openapi.json", "/api/nothing"] {
         assert_eq!(house.status(ELSEWHERE, uri, &[host]).await, 401, "{uri}");
     }
 }

@@ -2,9 +2,9 @@
 
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { Dialog } from '../kit';
+import { categoryOf } from '../state/metric-key';
 import { href } from '../state/router';
 import { run } from '../state/run';
-import { categoryOf } from '../views/metrics/categories';
 import { findings } from './Alarms';
 import { findAll, type Place } from './places';
 import { currentStep } from './StepNavigator';

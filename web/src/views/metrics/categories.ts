@@ -1,10 +1,6 @@
 // Categories of metrics, which axis each metric is logged over, and filtering by text. Pure.
 
-/** The part before the first slash; a key without one is `other`. */
-export function categoryOf(key: string): string {
-  const cut = key.indexOf('/');
-  return cut > 0 ? key.slice(0, cut) : 'other';
-}
+import { categoryOf } from '../../state/metric-key';
 
 /** The known ones in this order, the run's own by name, then `dump` and the engines. */
 const FIRST = ['rollout', 'perf', 'train', 'eval'];

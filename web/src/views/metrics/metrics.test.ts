@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { stepOf, zoomParam } from './axis';
-import { categories, categoryOf, makeFilter, stepKeyOf } from './categories';
+import { categoryOf } from '../../state/metric-key';
+import { categories, makeFilter, stepKeyOf } from './categories';
 import { align, meanLine, moreIsWorse, outline, shortAddress, worst } from './engines';
 import { meaningOf, unitOf } from './meanings';
 import { overSteps, overTime, sameSeries, smooth, stats } from './series';
