@@ -40,6 +40,20 @@ describe('the header', () => {
     await shot(tab, 'frame-light');
   });
 
+  it('links to wandb where the run says where it is', async (t) => {
+    const tab = await page(t, server, { path: '#/compute' });
+    const wandb_url = 'https://wandb.ai/team/project/runs/r1';
+    await tab.route(/\/api\/meta$/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), wandb_url } });
+    });
+    await tab.reload();
+    const link = tab.getByRole('link', { name: 'wandb' });
+    await link.waitFor();
+    assert.equal(await link.getAttribute('href'), wandb_url);
+    assert.match(await link.getAttribute('rel'), /noopener/);
+  });
+
   it('moves between views and steps, back and forward, and every address can be opened', async (t) => {
     const tab = await page(t, server);
     await tab.getByRole('link', { name: 'Compute' }).click();

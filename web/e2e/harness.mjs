@@ -92,7 +92,9 @@ export async function until(what, check, patience = PATIENCE) {
 let browser;
 export async function open() {
   assert.ok(existsSync(executablePath), `no Chromium at ${executablePath}`);
-  browser ??= await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  if (browser?.isConnected() !== true) {
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  }
   return browser;
 }
 /** After the tests of a file: nothing of theirs is left. */

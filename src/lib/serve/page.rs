@@ -16,8 +16,8 @@ pub(super) fn index() -> Response {
         rows.push_str(&format!("<tr><td>{link}</td><td>{}</td></tr>\n", escaped(route.what)));
     }
     let body = format!(
-        "<h1>miles serve {}</h1>\n<p>The web view is not in this binary: there was no Node when it was built. With Node 20.19 or \
-         newer on the PATH, <code>touch build.rs &amp;&amp; cargo build --release</code> puts it in.</p>\n<p>The API is there; \
+        "<h1>miles serve {}</h1>\n<p>The web view is not in this binary; a warning of cargo's said why when it was built. With Node 20.19 or newer \
+         and npm's registry in reach, <code>touch build.rs &amp;&amp; cargo build --release</code> puts it in.</p>\n<p>The API is there; \
          <a href=\"/api/openapi.json\">/api/openapi.json</a> describes it.</p>\n<table>\n{rows}</table>",
         env!("CARGO_PKG_VERSION")
     );
