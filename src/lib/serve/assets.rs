@@ -95,7 +95,9 @@ mod tests {
         assert!(sent < MOST_BYTES, "{sent} bytes");
         let Some(index) = find("index.html") else { return assert!(ASSETS.is_empty()) };
         let page = std::str::from_utf8(index.body).unwrap();
-        let mut named = page.split("\"./").skip(1).filter_map(|rest| rest.split('"').next()).peekable();
+        let named = page.split("\"./").skip(1).filter_map(|rest| rest.split('"').next());
+        // The run is asked for while the script loads; that is a route.
+        let mut named = named.filter(|path| !path.starts_with("api/")).peekable();
         assert!(named.peek().is_some(), "{page}");
         for path in named {
             assert!(find(path).is_some(), "{path}");
